@@ -1,0 +1,46 @@
+# The usual ways in. Each target installs the packages that it misses (root or sudo); the build
+# folders and their options are those of CMakePresets.json.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+.PHONY: build run test model asan tsan lint format clean
+
+build:
+	@scripts/setup.sh build
+	@scripts/build.sh release
+
+# Runs the two short plans; prints the comparison and says where records and plots are.
+run: build
+	@scripts/setup.sh plot
+	@scripts/demo.sh
+
+test: build
+	@scripts/setup.sh plot check
+	@scripts/test.sh release
+
+# The real model, SmolLM2-135M-Instruct, into models/.
+model:
+	@scripts/setup.sh model
+	@scripts/fetch_model.sh
+
+asan:
+	@scripts/setup.sh build
+	@scripts/build.sh asan
+	@scripts/test.sh asan
+
+# Data races can only be where threads meet: the pool and the engines.
+tsan:
+	@scripts/setup.sh build
+	@scripts/build.sh tsan test_engines_core test_engines_cpu
+	@scripts/test.sh tsan
+
+lint:
+	@scripts/setup.sh build lint check
+	@scripts/lint.sh
+
+format:
+	@scripts/setup.sh lint check
+	@git ls-files -z '*.cc' '*.h' '*.cu' '*.cuh' | xargs -0 clang-format-14 -i
+
+clean:
+	rm -rf build build-debug build-asan build-tsan
