@@ -1,0 +1,62 @@
+// The table of everything that a record holds. The record's schema and check, the CSV's columns,
+// comparison and docs/metrics.md are derived from it; nothing else lists the fields.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace kvmark {
+
+enum class FieldType {
+  text,
+  integer,
+  number,
+  boolean,
+  summary,   // the object S of stats.h
+  interval,  // [low, high]
+  texts,     // list of strings
+  numbers,   // list of numbers
+  objects,   // list of objects
+  object     // an object whose keys are not fixed
+};
+
+// identity: which run and case. setting: what was asked. environment: where it ran. detail: lists
+// behind the figures. metric: a figure that can be compared.
+enum class FieldRole { identity, setting, environment, detail, metric };
+
+enum class Better { none, smaller, bigger };
+
+// exact: the same in every run of one build and case. noisy: a measurement.
+enum class Certainty { exact, noisy };
+
+struct Field {
+  std::string_view path;  // dotted: "latency.ttft_ms"
+  FieldType type;
+  FieldRole role;
+  std::string_view title;  // short, for a column
+  std::string_view unit;   // "ms", "bytes", "tokens/s"; "" where a figure has none
+  Better better;
+  Certainty certainty;
+  std::string_view definition;  // one sentence, and when it is null
+  std::string_view values;      // text: the values allowed, "a|b"; "": any
+  bool nullable = true;
+};
+
+// Every field, in the order of the record.
+std::span<const Field> record_fields();
+
+// The field of a path, or null. A summary's part is found by the summary's own path.
+const Field* find_field(std::string_view path);
+
+// Throws UsageError that names the nearest metric unless `path` is one; a summary may be followed
+// by the part meant, such as "latency.itl_ms.p99".
+const Field& metric_field(std::string_view path);
+
+// The parts of a summary, in order: n, mean, ….
+std::span<const std::string_view> summary_parts();
+
+// The table in Markdown: metrics by group, with unit, direction, certainty and definition.
+std::string metrics_markdown();
+
+}  // namespace kvmark

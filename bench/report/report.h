@@ -1,0 +1,28 @@
+// Records → what a person reads and what other tools read.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+namespace kvmark {
+
+using Records = std::span<const nlohmann::ordered_json>;
+
+// The comparison table, for a terminal: a group for each setting but engine and lengths, a row a
+// record in the order of context and then of the records; rows that are not ok show their reason.
+// Ends with the definitions of the columns. UTF-8, `—` for null. Records must be valid.
+std::string table(Records records);
+
+// The same in Markdown.
+std::string markdown(Records records);
+
+// One row a record, failed ones included; a column for every field that is not a list, its heading
+// the path and, in brackets, the unit; a summary has a column a part. Quoted as RFC 4180 says,
+// lines end with \n, null is an empty field, decimal points are points.
+std::string csv(Records records);
+
+// 1.5 KiB, 32 MiB: three significant digits, binary units.
+std::string human_bytes(double bytes);
+
+}  // namespace kvmark
