@@ -20,16 +20,9 @@
 #include <span>
 #include <string_view>
 
-namespace kvmark {
+#include "engines/core/tile.h"
 
-// The memory of `tokens` consecutive slots of one KV head. Payload, scales and any interleave are
-// the format's private business; a layout knows only this.
-struct TileSpec {
-  int tokens = 1;
-  int64_t bytes = 0;
-  int align = 1;             // a power of two ≤ 64
-  bool row_writable = true;  // false: a tile is written once, whole
-};
+namespace kvmark {
 
 // Consecutive slots whose tiles lie one behind the other: slot s of the run is row
 // (first_slot + s) % tokens of tile (first_slot + s) / tokens, counted from `tiles`.
