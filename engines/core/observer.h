@@ -21,10 +21,11 @@ class StepObserver {
   // Called by the decoder before each layer.
   virtual void enter_layer(int /*layer*/) {}
   // Called by KvEngine::attend after the outputs of `layer` stand in `out` (on the CPU: computed).
-  // `q` is as the decoder gave it, before RoPE: (fed rows, heads · k_dim). `out`: (rows that wanted
-  // an output, heads · v_dim). The engine's rows of this layer can be read() from here.
-  virtual void attended(int /*layer*/, Outputs, std::span<const Piece>, Tensor /*q*/,
-                        Tensor /*out*/) {}
+  // q, k and v are as the decoder gave them, before RoPE: (fed rows, heads · k_dim), (fed rows,
+  // kv_heads · k_dim), (fed rows, kv_heads · v_dim). `out`: (rows that wanted an output, heads ·
+  // v_dim). The engine's rows of this layer can be read() from here.
+  virtual void attended(int /*layer*/, Outputs, std::span<const Piece>, Tensor /*q*/, Tensor /*k*/,
+                        Tensor /*v*/, Tensor /*out*/) {}
 };
 
 }  // namespace kvmark
