@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 stamp=$(date +%Y%m%d-%H%M%S)
 run="results/demo-$stamp"
 build/bin/kvmark run configs/quickstart.yaml configs/codecs.yaml -o "$run"
-python3 plots/plot.py "$run"
+/usr/bin/python3 plots/plot.py "$run"
 
 echo
 echo "records: $run/records.jsonl"
