@@ -17,15 +17,26 @@ namespace kvmark {
 
 // Tensor types by their number in the file.
 enum class GgufType : uint32_t {
-  f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q5_0 = 6, q5_1 = 7, q8_0 = 8,
-  q2_k = 10, q3_k = 11, q4_k = 12, q5_k = 13, q6_k = 14, bf16 = 30
+  f32 = 0,
+  f16 = 1,
+  q4_0 = 2,
+  q4_1 = 3,
+  q5_0 = 6,
+  q5_1 = 7,
+  q8_0 = 8,
+  q2_k = 10,
+  q3_k = 11,
+  q4_k = 12,
+  q5_k = 13,
+  q6_k = 14,
+  bf16 = 30
 };
 
 struct GgufTensor {
   std::string name;
   GgufType type = GgufType::f32;
-  int64_t cols = 0;  // ne[0], the contiguous dimension
-  int64_t rows = 0;  // product of the others
+  int64_t cols = 0;                  // ne[0], the contiguous dimension
+  int64_t rows = 0;                  // product of the others
   std::span<const std::byte> bytes;  // into the mapped file, length checked
 };
 
@@ -33,10 +44,13 @@ using GgufArray = std::variant<std::vector<std::string>, std::vector<int64_t>, s
 using GgufValue = std::variant<int64_t, double, bool, std::string, GgufArray>;
 
 // A mapped file whose header was read and checked: every offset, length and count lies within the
-// file, so that nothing that follows can read outside it.
+// file, so that nothing that follows can read outside it. (The file must not be cut while it is in
+// use; memory taken by the header is bounded by a small multiple of the file's size.)
 class GgufFile {
  public:
-  // Throws RuntimeError that names the file and what is wrong with it (and where).
+  // Throws RuntimeError that names the file, what is wrong with it and at which byte. A tensor of a
+  // type that is not in GgufType, nested arrays, duplicate names and overlapping tensors are
+  // refused. Arrays of booleans read as integers.
   explicit GgufFile(const std::string& path);
   ~GgufFile();
   GgufFile(const GgufFile&) = delete;
@@ -56,9 +70,21 @@ class GgufFile {
   const std::vector<int64_t>& integers(std::string_view key) const;
 
  private:
+  struct Unmap {
+    size_t size;
+    void operator()(void* address) const;
+  };
+
+  using Mapping = std::unique_ptr<void, Unmap>;
+
+  static Mapping map_file(const std::string& path);
+  void read_header();
+  [[noreturn]] void fail_type(std::string_view key, const GgufValue& value,
+                              std::string_view expected) const;
+  const GgufValue& require(std::string_view key) const;
+
   std::string path_;
-  void* map_ = nullptr;
-  size_t size_ = 0;
+  Mapping map_;
   std::unordered_map<std::string, GgufValue> values_;
   std::vector<GgufTensor> tensors_;
   std::unordered_map<std::string, size_t> by_name_;
@@ -66,7 +92,8 @@ class GgufFile {
 
 std::string_view gguf_type_name(GgufType type);
 
-// Decodes row `row` of a tensor into `out` (cols floats).
+// Decodes row `row` of a tensor into `out` (cols floats). A row outside the tensor throws
+// LogicError.
 void decode_gguf_row(const GgufTensor& tensor, int64_t row, float* out);
 
 }  // namespace kvmark
