@@ -1,0 +1,232 @@
+#include "bench/run/workload.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "bench/record/clock.h"
+#include "bench/record/probes.h"
+#include "engines/core/check.h"
+#include "engines/cpu/cpu_engine.h"
+
+namespace kvmark {
+namespace {
+
+constexpr int kTimelinePoints = 64;
+
+// Watches a timed step: the profile, and the digest where the step is a sampled one.
+class RoundObserver : public StepProfiler {
+ public:
+  bool digesting = false;
+  Digest digest;
+
+  void attended(int, Outputs outputs, std::span<const Piece> pieces, Tensor, Tensor, Tensor,
+                Tensor out) override {
+    if (digesting) digest_last_rows(outputs, pieces, out, digest);
+  }
+
+  static void digest_last_rows(Outputs outputs, std::span<const Piece> pieces, Tensor out,
+                               Digest& digest) {
+    if (outputs == Outputs::none) return;
+    int row = -1;
+    for (const Piece& piece : pieces) {
+      row += outputs == Outputs::all ? piece.rows : 1;
+      digest.add(out.row(row), out.cols);
+    }
+  }
+};
+
+// Watches an untimed step: the digest, and whoever wants to see more.
+class RehearsalObserver : public StepObserver {
+ public:
+  explicit RehearsalObserver(StepObserver* watch) : watch_(watch) {}
+  Digest digest;
+
+  void attended(int layer, Outputs outputs, std::span<const Piece> pieces, Tensor q, Tensor k,
+                Tensor v, Tensor out) override {
+    RoundObserver::digest_last_rows(outputs, pieces, out, digest);
+    if (watch_) watch_->attended(layer, outputs, pieces, q, k, v, out);
+  }
+
+ private:
+  StepObserver* watch_;
+};
+
+}  // namespace
+
+std::vector<int> sampled_steps(int gen_len, int most) {
+  std::vector<int> steps;
+  const int count = std::min(gen_len, most);
+  for (int i = 0; i < count; ++i) {
+    steps.push_back(count == 1 ? 0 : static_cast<int>(int64_t{i} * (gen_len - 1) / (count - 1)));
+  }
+  return steps;
+}
+
+void Digest::add(const float* values, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    state_ = (state_ ^ std::bit_cast<uint32_t>(values[i])) * 0x9e3779b97f4a7c15u;
+    state_ ^= state_ >> 32;
+  }
+}
+
+std::string Digest::hex() const { return fmt::format("{:016x}", state_); }
+
+Workload::Workload(const Case& c, int settle_steps)
+    : case_(c), settle_steps_(settle_steps), pool_(c.threads), sampled_(c.gen_len) {
+  const CpuEngineOptions options{.pool_order = c.pool_order, .seed = c.seed};
+  engine_ = make_cpu_engine(c.engine, kv_spec_of(c), pool_, options);
+  if (c.level == Level::model) {
+    auto model = std::make_unique<ModelRunner>(c, pool_);
+    model_ = model.get();
+    runner_ = std::move(model);
+  } else {
+    runner_ = std::make_unique<AttentionRunner>(c, pool_);
+  }
+  for (int step : sampled_steps(c.gen_len)) sampled_[step] = 1;
+}
+
+Workload::~Workload() = default;
+
+bool Workload::keeps_rows() const { return case_.engine.layout != LayoutKind::recompute; }
+
+void Workload::open() {
+  for (int s = 0; s < case_.batch; ++s) sequences_.push_back(engine_->open());
+}
+
+void Workload::close_all() {
+  for (SeqId seq : sequences_) engine_->close(seq);
+  sequences_.clear();
+}
+
+// Rows [first, first + rows) of every sequence, in steps that the engine was made for. Only the
+// last of them wants outputs.
+void Workload::feed(int first, int rows, Outputs outputs, StepObserver* observer) {
+  const int chunk = keeps_rows() ? max_rows_of(case_) / case_.batch : rows;
+  for (int done = 0; done < rows;) {
+    const int now = std::min(chunk, rows - done);
+    const bool last = done + now == rows;
+    pieces_.clear();
+    for (SeqId seq : sequences_) pieces_.push_back({seq, first + done, now});
+    if (!model_ && outputs == Outputs::none) runner_->stage(first + done, now);
+    runner_->step(*engine_, pieces_, last ? outputs : Outputs::none, observer);
+    done += now;
+  }
+  fed_ += rows;
+}
+
+void Workload::first_step(Outputs outputs, StepObserver* observer) {
+  feed(0, case_.first_rows(), outputs, observer);
+}
+
+// Feeds what the engine needs to generate token `step`: the token before it, or everything.
+void Workload::decode_step(int step, StepObserver* observer) {
+  const int end = case_.first_rows() + step;
+  const int first = engine_->next(sequences_[0]);
+  feed(first, end - first, Outputs::last, observer);
+}
+
+// At attention level nothing computes the context's rows, so it is filled once and kept.
+void Workload::fill() {
+  open();
+  first_step(Outputs::none, nullptr);
+  const int staged_from = keeps_rows() ? case_.first_rows() : 0;
+  runner_->stage(staged_from, case_.committed() - staged_from);
+}
+
+// Brings the sequences to where token 0 is to be generated (model) or was (attention).
+void Workload::to_start() {
+  if (model_) {
+    if (!sequences_.empty()) close_all();
+    open();
+    return;
+  }
+  if (sequences_.empty()) return fill();
+  for (SeqId seq : sequences_) {
+    if (const auto refusal = engine_->truncate(seq, case_.first_rows())) {
+      throw RuntimeError(fmt::format("{}: cannot go back to the start of the round: {}",
+                                     case_.engine.name(), refusal->reason));
+    }
+  }
+}
+
+// Steps that warm caches, clocks and the pool, and are then forgotten.
+void Workload::settle() {
+  to_start();
+  const int steps = std::min(settle_steps_, case_.gen_len - 1);
+  if (model_) feed(0, 1, Outputs::last, nullptr);
+  const int from = model_ ? 1 : case_.first_rows();
+  for (int i = 0; i < steps; ++i) {
+    const int first = engine_->next(sequences_[0]);
+    feed(first, from + i + 1 - first, Outputs::last, nullptr);
+  }
+  to_start();
+}
+
+RoundSamples Workload::round() {
+  settle();
+  RoundSamples samples;
+  RoundObserver observer;
+  samples.itl_ms.reserve(case_.gen_len);
+  samples.attend_ms.reserve(case_.gen_len);
+  engine_->set_observer(&observer);
+  fed_ = 0;
+  if (model_) {
+    observer.digesting = true;
+    observer.begin_step("prefill");
+    first_step(Outputs::last, &observer);
+    observer.end_step();
+    samples.first_token_ms = ms_from_ns(observer.step_ns());
+  }
+  const int64_t decode_from = now_ns();
+  for (int step = 1; step < case_.gen_len; ++step) {
+    observer.digesting = sampled_[step];
+    observer.begin_step();
+    decode_step(step, &observer);
+    observer.end_step();
+    observer.keep();
+    samples.itl_ms.push_back(ms_from_ns(observer.step_ns()));
+    samples.attend_ms.push_back(ms_from_ns(observer.phase_ns(Phase::attend)));
+  }
+  samples.decode_ms = ms_from_ns(now_ns() - decode_from);
+  engine_->set_observer(nullptr);
+  samples.digest = observer.digest.hex();
+  samples.profile = observer.profile();
+  samples.positions_computed = fed_;
+  footprint_ = engine_->footprint();
+  return samples;
+}
+
+std::string Workload::rehearse(StepObserver* watch) {
+  to_start();
+  RehearsalObserver observer(watch);
+  timeline_.clear();
+  const bool all_steps = keeps_rows() || case_.tokens == TokenMode::greedy;
+  const int every = std::max(1, (case_.gen_len + kTimelinePoints - 1) / kTimelinePoints);
+  for (int step = model_ ? 0 : 1; step < case_.gen_len; ++step) {
+    if (!sampled_[step] && !all_steps) continue;
+    engine_->set_observer(sampled_[step] ? &observer : nullptr);
+    step == 0 ? first_step(Outputs::last, nullptr) : decode_step(step, nullptr);
+    if (step % every == 0 || step + 1 == case_.gen_len) {
+      timeline_.push_back(
+          {case_.first_rows() + step, engine_->footprint(), process_memory().rss_bytes});
+    }
+  }
+  engine_->set_observer(nullptr);
+  footprint_ = engine_->footprint();
+  return observer.digest.hex();
+}
+
+void Workload::run_short(int steps, StepObserver& watch) {
+  close_all();
+  open();
+  if (!model_) runner_->stage(0, steps);
+  engine_->set_observer(&watch);
+  for (int step = 0; step < steps; ++step) {
+    const int first = engine_->next(sequences_[0]);
+    feed(first, step + 1 - first, Outputs::last, nullptr);
+  }
+  engine_->set_observer(nullptr);
+  close_all();
+}
+
+}  // namespace kvmark
