@@ -17,7 +17,7 @@ namespace kvmark {
 // Steps are numbered by the token they generate: step 0 feeds the prompt, step i ≥ 1 decodes.
 // The steps that are verified, digested and compared with the reference: up to `most`, spread
 // evenly, always the first and the last.
-std::vector<int> sampled_steps(int gen_len, int most = 12);
+std::vector<int> sampled_steps(int gen_len, int most);
 
 // The bits of attention outputs as one number.
 class Digest {
