@@ -56,7 +56,7 @@ const Field& metric_field(std::string_view path);
 // The parts of a summary, in order: n, mean, ….
 std::span<const std::string_view> summary_parts();
 
-// The table in Markdown: metrics by group, with unit, direction, certainty and definition.
+// The metrics in Markdown, a line each: path, unit, direction, certainty and definition.
 std::string metrics_markdown();
 
 }  // namespace kvmark

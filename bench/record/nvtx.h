@@ -8,6 +8,12 @@
 
 namespace kvmark {
 
+#if defined(KVMARK_NVTX)
+inline constexpr bool kNvtx = true;
+#else
+inline constexpr bool kNvtx = false;
+#endif
+
 // Opens and closes a range of this thread; ranges nest. `name` need not outlive the call.
 inline void nvtx_push([[maybe_unused]] const char* name) {
 #if defined(KVMARK_NVTX)
