@@ -10,12 +10,14 @@ build:
 	@scripts/build.sh release
 
 # Runs the two short plans; prints the comparison and says where records and plots are.
-run: build
-	@scripts/setup.sh plot
+run:
+	@scripts/setup.sh build plot
+	@scripts/build.sh release
 	@scripts/demo.sh
 
-test: build
-	@scripts/setup.sh plot check
+test:
+	@scripts/setup.sh build plot check
+	@scripts/build.sh release
 	@scripts/test.sh release
 
 # The real model, SmolLM2-135M-Instruct, into models/.
@@ -36,6 +38,7 @@ tsan:
 
 lint:
 	@scripts/setup.sh build lint check
+	@scripts/build.sh release kvmark_version
 	@scripts/lint.sh
 
 format:

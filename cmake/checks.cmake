@@ -10,12 +10,14 @@ function(kvmark_check name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
 endfunction()
 
-# Every scripts/tests/*_test.py and plots/*_test.py is a unittest program.
-file(GLOB check_tests CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
-  scripts/tests/*_test.py plots/*_test.py)
+# Every scripts/tests/*_test.py is a unittest program.
+file(GLOB check_tests CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} scripts/tests/*_test.py)
 foreach(test ${check_tests})
   string(REGEX REPLACE "\\.py$" "" name ${test})
   kvmark_check(${name} ${PROJECT_SOURCE_DIR}/${test})
 endforeach()
 
 kvmark_check(include_directions ${PROJECT_SOURCE_DIR}/scripts/check_includes.py)
+if(TARGET kvmark)
+  kvmark_check(manual ${PROJECT_SOURCE_DIR}/scripts/check_docs.py --build ${CMAKE_BINARY_DIR})
+endif()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs every command that the manual shows.
+"""Runs every command that the manual shows, and looks for dead links between its pages.
 
 The commands are the lines of the fenced blocks marked `sh` in README.md, CONTRIBUTING.md and
 docs/*.md. A block whose mark is `sh` is run line by line in a scratch copy of the tree. A block
@@ -58,6 +58,13 @@ def commands_of(page, name):
         pending = ""
 
 
+def dead_links(page, name):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        if "://" not in target and not (page.parent / target).exists():
+            yield f"{name}: link to {target}: no such file"
+
+
 def rehearsal(line):
     """What stands for an expensive command."""
     words = shlex.split(line, comments=True)
@@ -108,8 +115,9 @@ def main():
     root = args.root.resolve()
     build = (args.build or root / "build").resolve()
 
-    commands = [c for page in pages(root) for c in commands_of(page, page.relative_to(root))]
-    failures = []
+    named = [(page, page.relative_to(root)) for page in pages(root)]
+    commands = [command for page, name in named for command in commands_of(page, name)]
+    failures = [failure for page, name in named for failure in dead_links(page, name)]
     with tempfile.TemporaryDirectory(prefix="kvmark-docs-") as scratch:
         scratch_tree(root, build, pathlib.Path(scratch))
         for command in commands:

@@ -68,6 +68,13 @@ class CheckDocs(unittest.TestCase):
         code, _, _ = run_check("```sh slow\nno_such_program --do it\n```\n")
         self.assertEqual(code, 1)
 
+    def test_dead_link(self):
+        good = "[a](docs/a.md) [b](https://example.org/x) [c](docs/a.md#part)\n```sh\ntrue\n```\n"
+        self.assertEqual(run_check(good, {"a.md": ""})[0], 0)
+        code, _, errors = run_check(good)
+        self.assertEqual(code, 1)
+        self.assertIn("README.md: link to docs/a.md", errors)
+
     def test_no_commands_at_all_is_a_failure(self):
         self.assertEqual(run_check("nothing\n")[0], 1)
 
