@@ -1,0 +1,206 @@
+#include "bench/run/case_run.h"
+
+#include <fmt/format.h>
+
+#include "bench/record/clock.h"
+#include "bench/record/record.h"
+#include "bench/record/stats.h"
+#include "bench/run/interrupt.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kWidthRounds = 6;  // fewer have no interval of the median
+constexpr double kFinishSeconds = 60;
+
+// A reply of the right kind whose parts have the wrong shape is a babbling worker's.
+void require(bool ok, const char* reply, const char* what) {
+  if (!ok) throw WorkerFailed(fmt::format("its `{}` has no {}", reply, what));
+}
+
+bool is_numbers(const Json& reply, const char* key) {
+  if (!reply.contains(key) || !reply[key].is_array()) return false;
+  for (const Json& value : reply[key]) {
+    if (!value.is_number()) return false;
+  }
+  return true;
+}
+
+bool is_text(const Json& reply, const char* key) {
+  return reply.contains(key) && reply[key].is_string();
+}
+
+void check_verified(const Json& reply) {
+  require(is_text(reply, "digest"), "verified", "digest");
+  const bool has_passed = reply.contains("correct") && reply["correct"].is_object() &&
+                          reply["correct"].contains("passed") &&
+                          reply["correct"]["passed"].is_boolean();
+  require(has_passed, "verified", "correct.passed");
+}
+
+void check_samples(const Json& reply) {
+  require(is_text(reply, "digest"), "samples", "digest");
+  require(is_numbers(reply, "itl_ms"), "samples", "list of numbers itl_ms");
+  require(is_numbers(reply, "attend_ms"), "samples", "list of numbers attend_ms");
+  const bool has_figure = (reply.contains("tpot_ms") && reply["tpot_ms"].is_number()) ||
+                          (reply.contains("e2e_ms") && reply["e2e_ms"].is_number());
+  require(has_figure, "samples", "tpot_ms and no e2e_ms");
+}
+
+}  // namespace
+
+std::optional<std::string> stop_reason(const Sampling& sampling, const std::vector<double>& figures,
+                                       double spent_s) {
+  if (figures.empty()) return {};
+  if (sampling.rounds <= 1) return "single";
+  if (static_cast<int>(figures.size()) >= sampling.rounds) return "cap";
+  if (figures.size() >= kWidthRounds) {
+    const auto width = relative_width(summarize(figures));
+    if (width && *width <= sampling.target_width) return "width";
+  }
+  if (spent_s >= sampling.budget_s) return "budget";
+  return {};
+}
+
+CaseRun::CaseRun(const Case& c, const Prediction& predicted, std::string group_run,
+                 bool interleaved, const RunContext& context)
+    : case_(c), predicted_(predicted), group_run_(std::move(group_run)), context_(context) {
+  outcome_.interleaved = interleaved;
+}
+
+void CaseRun::start(const Reference& reference) {
+  guarded([&] {
+    worker_ =
+        std::make_unique<WorkerProcess>(context_.worker, case_label(case_), context_.log_path());
+    Json sampling;
+    sampling["rounds"] = context_.sampling.rounds;
+    sampling["settle_steps"] = context_.sampling.settle_steps;
+    outcome_.ready = ask({{"cmd", "prepare"}, {"case", to_json(case_)}, {"sampling", sampling}},
+                         "ready", predicted_.once_s);
+
+    Json verify = {{"cmd", "verify"}, {"reference", nullptr}};
+    if (reference.path) verify["reference"] = *reference.path;
+    const Json verified = ask(verify, "verified", predicted_.once_s + predicted_.round_s);
+    check_verified(verified);
+    outcome_.verified = verified;
+    digest_ = verified["digest"].get<std::string>();
+    if (!reference.path) {
+      outcome_.events.push_back({{"kind", "no_reference"}, {"reason", reference.missing_because}});
+    }
+    if (!verified["correct"]["passed"].get<bool>()) {
+      outcome_.void_timing = true;
+      const Json& correct = verified["correct"];
+      end("invalid", fmt::format("not correct: relative RMS error {} against the stored rows, {} "
+                                 "allowed",
+                                 correct.value("rel_rms", Json()).dump(),
+                                 correct.value("tolerance", Json()).dump()));
+    }
+  });
+}
+
+void CaseRun::round() {
+  guarded([&] {
+    const int64_t from = now_ns();
+    const Json samples =
+        ask({{"cmd", "round"}, {"index", outcome_.samples.size()}}, "samples", predicted_.round_s);
+    check_samples(samples);
+    spent_s_ += 1e-9 * static_cast<double>(now_ns() - from);
+    outcome_.samples.push_back(samples);
+    figures_.push_back(round_figure(samples));
+
+    const std::string digest = samples["digest"].get<std::string>();
+    if (digest != digest_) {
+      outcome_.void_timing = true;
+      end("invalid", fmt::format("round {} computed something else (digest {}) than what was "
+                                 "verified ({})",
+                                 outcome_.samples.size(), digest, digest_));
+      return;
+    }
+    stop_reason_ = stop_reason(context_.sampling, figures_, spent_s_);
+  });
+}
+
+void CaseRun::sample_again() {
+  figures_.clear();
+  spent_s_ = 0;
+  stop_reason_.reset();
+}
+
+void CaseRun::finish() {
+  guarded([&] {
+    outcome_.totals = ask({{"cmd", "finish"}}, "totals", 0);
+    worker_->wait_for_exit(kFinishSeconds);
+    outcome_.stop_reason = stop_reason_;
+    const Json& verified = outcome_.verified;
+    std::string missed;
+    for (const std::string& gate : missed_gates(case_.gate, verified.value("loss", Json()))) {
+      missed += (missed.empty() ? "" : "; ") + gate;
+    }
+    missed.empty() ? end("ok", {}) : end("invalid", missed);
+  });
+}
+
+template <typename Step>
+void CaseRun::guarded(Step step) {
+  if (written_) return;
+  try {
+    step();
+  } catch (const WorkerFailed& e) {
+    end("failed", e.what());
+  }
+}
+
+Json CaseRun::ask(Json command, const char* expected, double predicted_s) {
+  Progress* progress = context_.progress;
+  const std::string name = command["cmd"].get<std::string>();
+  const std::string what =
+      name == "round" ? fmt::format("round {}", outcome_.samples.size() + 1) : name;
+  if (progress) progress->now(fmt::format("{}, {}", case_label(case_), what));
+  return worker_->request(command, expected, context_.patience.seconds(predicted_s), [progress] {
+    if (progress) progress->tick();
+  });
+}
+
+// The worker goes first, so that its memory is free before the next one starts.
+void CaseRun::end(const char* status, std::optional<std::string> reason) {
+  worker_.reset();
+  outcome_.status = status;
+  outcome_.reason = std::move(reason);
+  written_ = true;
+  const RowIdentity identity{context_.run_id, group_run_};
+  Json record;
+  std::string wrong;
+  try {
+    record = build_record(case_, context_.sampling, identity, outcome_);
+    const std::vector<std::string> problems = validate_record(record);
+    if (!problems.empty()) wrong = problems.front();
+  } catch (const Json::exception& e) {
+    wrong = e.what();
+  }
+  if (!wrong.empty()) {
+    outcome_ = {};
+    outcome_.status = "failed";
+    outcome_.reason = "its replies do not make a valid record: " + wrong;
+    record = build_record(case_, context_.sampling, identity, outcome_);
+  }
+  context_.append(record);
+}
+
+Json skipped_record(const Case& c, const std::string& reason, const std::string& group_run,
+                    const RunContext& context) {
+  CaseOutcome outcome;
+  outcome.status = "skipped";
+  outcome.reason = reason;
+  return build_record(c, context.sampling, {context.run_id, group_run}, outcome);
+}
+
+std::string case_label(const Case& c) {
+  std::string label = fmt::format("{} {} {} at {}", c.engine.name(), c.model.name,
+                                  c.level == Level::model ? "model" : "attention", c.seq_len());
+  if (c.batch > 1) label += fmt::format(" batch {}", c.batch);
+  return label;
+}
+
+}  // namespace kvmark

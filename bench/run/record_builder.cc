@@ -1,0 +1,259 @@
+#include "bench/run/record_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <numeric>
+
+#include "bench/record/environment.h"
+#include "bench/record/record.h"
+#include "bench/record/stats.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A round that lost more than this part of its time waiting for a core is worth a word.
+constexpr double kRunDelayShare = 0.02;
+
+// Missing and null alike are nothing.
+std::optional<double> number(const Json& object, const char* key) {
+  if (!object.is_object()) return {};
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_number()) return {};
+  return it->get<double>();
+}
+
+// The part of an object, or null.
+const Json& part(const Json& object, const char* key) {
+  static const Json null;
+  return object.is_object() && object.contains(key) ? object[key] : null;
+}
+
+// Copies the keys that `from` has; the others stay null.
+void copy(const Json& from, std::initializer_list<const char*> keys, Json& to) {
+  if (!from.is_object()) return;
+  for (const char* key : keys) {
+    if (from.contains(key)) to[key] = from[key];
+  }
+}
+
+// One number a round, rounds without it left out.
+std::vector<double> per_round(const std::vector<Json>& samples, const char* key) {
+  std::vector<double> values;
+  for (const Json& s : samples) {
+    if (const auto value = number(s, key)) values.push_back(*value);
+  }
+  return values;
+}
+
+// A list a round, joined.
+std::vector<double> pooled(const std::vector<Json>& samples, const char* key) {
+  std::vector<double> values;
+  for (const Json& s : samples) {
+    for (const Json& value : part(s, key)) values.push_back(value.get<double>());
+  }
+  return values;
+}
+
+Json summary_or_null(const std::vector<double>& values) {
+  return values.empty() ? Json() : to_json(summarize(values));
+}
+
+std::optional<double> median(const std::vector<double>& values) {
+  return values.empty() ? std::nullopt : summarize(values).p50;
+}
+
+const Json& round_of_median_figure(const std::vector<Json>& samples) {
+  std::vector<const Json*> sorted;
+  for (const Json& s : samples) sorted.push_back(&s);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Json* a, const Json* b) {
+    return round_figure(*a) < round_figure(*b);
+  });
+  return *sorted[(sorted.size() - 1) / 2];
+}
+
+void fill_timing(const Case& c, const CaseOutcome& o, Json& record) {
+  Json& latency = record["latency"];
+  latency["ttft_ms"] = summary_or_null(per_round(o.samples, "ttft_ms"));
+  latency["itl_ms"] = summary_or_null(pooled(o.samples, "itl_ms"));
+  latency["tpot_ms"] = summary_or_null(per_round(o.samples, "tpot_ms"));
+  latency["e2e_ms"] = summary_or_null(per_round(o.samples, "e2e_ms"));
+  latency["attend_ms"] = summary_or_null(pooled(o.samples, "attend_ms"));
+
+  Json& throughput = record["throughput"];
+  const auto prefill_ms = median(per_round(o.samples, "prefill_ms"));
+  if (c.has_prompt() && prefill_ms && *prefill_ms > 0) {
+    throughput["prefill_tok_per_s"] = 1e3 * c.prompt_len * c.batch / *prefill_ms;
+  }
+  const auto decode_ms = median(per_round(o.samples, "decode_ms"));
+  if (c.gen_len > 1 && decode_ms && *decode_ms > 0) {
+    const double per_seq = 1e3 * (c.gen_len - 1) / *decode_ms;
+    throughput["decode_tok_per_s"] = per_seq * c.batch;
+    throughput["decode_tok_per_s_per_seq"] = per_seq;
+  }
+
+  Json& kept = record["samples"];
+  kept["round"] = Json::array();
+  for (const Json& s : o.samples) kept["round"].push_back(round_figure(s));
+  const Json& typical = round_of_median_figure(o.samples);
+  const std::vector<double> gaps = pooled({typical}, "itl_ms");
+  const size_t stride = std::max<size_t>(1, (gaps.size() + kMaxGaps - 1) / kMaxGaps);
+  kept["itl_ms"] = Json::array();
+  for (size_t i = 0; i < gaps.size(); i += stride) kept["itl_ms"].push_back(gaps[i]);
+  kept["itl_stride"] = stride;
+
+  // The mean over the rounds of what is itself a mean over the steps of a round.
+  for (auto& [phase, value] : record["profile"].items()) {
+    std::vector<double> of_rounds;
+    for (const Json& s : o.samples) {
+      if (const auto ms = number(part(s, "profile"), phase.c_str())) of_rounds.push_back(*ms);
+    }
+    if (of_rounds.empty()) continue;
+    value = std::accumulate(of_rounds.begin(), of_rounds.end(), 0.0) / of_rounds.size();
+  }
+}
+
+void fill_memory(const Case& c, const CaseOutcome& o, Json& record) {
+  Json& memory = record["memory"];
+  copy(o.ready, {"weight_bytes", "kv_reserved_bytes"}, memory);
+  const Json& measured = part(o.totals, "memory");
+  copy(measured,
+       {"kv_live_bytes", "kv_reserved_bytes", "kv_peak_bytes", "kv_payload_bytes", "kv_scale_bytes",
+        "kv_table_bytes", "weight_bytes", "peak_rss_bytes", "timeline"},
+       memory);
+
+  const auto live = number(measured, "kv_live_bytes");
+  const auto reserved = number(measured, "kv_reserved_bytes");
+  if (live && reserved && *reserved > 0) memory["kv_fragmentation"] = 1 - *live / *reserved;
+
+  const double positions = double(c.committed()) * c.batch;
+  const double tables = number(measured, "kv_table_bytes").value_or(0);
+  if (live) memory["kv_bytes_per_token"] = (*live + tables) / positions;
+
+  const KvSpec spec = kv_spec_of(c);
+  const double elements = positions * spec.layers * spec.kv_heads * (spec.k_dim + spec.v_dim);
+  const auto payload = number(measured, "kv_payload_bytes");
+  const auto scales = number(measured, "kv_scale_bytes");
+  if (payload && scales && *payload > 0) {
+    memory["kv_bits_per_element"] = 8 * (*payload + *scales) / elements;
+  }
+}
+
+Json gate_json(const LossGate& gate) {
+  Json json;
+  if (gate.attend_rel_rms_max) json["attend_rel_rms_max"] = *gate.attend_rel_rms_max;
+  if (gate.kld_mean_max) json["kld_mean_max"] = *gate.kld_mean_max;
+  if (gate.top1_min) json["top1_min"] = *gate.top1_min;
+  return json;  // null without a gate
+}
+
+void fill_accuracy(const Case& c, const CaseOutcome& o, Json& record) {
+  if (!o.verified.is_object()) return;
+  Json& accuracy = record["accuracy"];
+  copy(part(o.verified, "correct"), {"rel_rms", "tolerance", "passed"}, accuracy["correct"]);
+  Json& loss = accuracy["loss"];
+  const Json& measured = part(o.verified, "loss");
+  for (auto& [key, value] : loss.items()) value = part(measured, key.c_str());
+  loss["gate"] = gate_json(c.gate);
+  if (!loss["gate"].is_null()) loss["passed"] = missed_gates(c.gate, measured).empty();
+}
+
+void fill_work(const Case& c, const Sampling& sampling, const CaseOutcome& o, Json& record) {
+  const Prediction predicted = predict(c, sampling.settle_steps);
+  Json& work = record["work"];
+  work["positions_computed"] = predicted.positions_computed;
+  copy(part(o.totals, "work"), {"positions_computed"}, work);
+  work["kv_bytes_read_per_step"] = predicted.kv_bytes_read_per_step;
+  work["weight_bytes_read_per_step"] = predicted.weight_bytes_read_per_step;
+  work["flops_per_step"] = predicted.flops_per_step;
+  if (o.void_timing) return;
+  const std::vector<double> attend = pooled(o.samples, "attend_ms");
+  const double total_ms = std::accumulate(attend.begin(), attend.end(), 0.0);
+  if (total_ms > 0 && predicted.kv_bytes_read_per_step > 0) {
+    const double mean_ms = total_ms / attend.size();
+    work["attend_gb_per_s"] = 1e-6 * predicted.kv_bytes_read_per_step / mean_ms;
+  }
+}
+
+// What the probes of the rounds say against their timings.
+std::vector<std::string> disturbances(const CaseOutcome& o) {
+  std::vector<std::string> found = o.unstable;
+  double worst_delay = 0;
+  double major_faults = 0;
+  for (const Json& s : o.samples) {
+    const Json& probes = part(s, "probes");
+    const auto delay = number(probes, "run_delay_ms");
+    const auto e2e = number(s, "e2e_ms");
+    if (delay && e2e && *e2e > 0) worst_delay = std::max(worst_delay, *delay / *e2e);
+    major_faults += number(probes, "major_faults").value_or(0);
+  }
+  if (worst_delay > kRunDelayShare) {
+    found.push_back(fmt::format("waited for a core for {:.0f} % of a round", 100 * worst_delay));
+  }
+  if (major_faults > 0) {
+    found.push_back(fmt::format("{:.0f} major page faults in the rounds", major_faults));
+  }
+  return found;
+}
+
+}  // namespace
+
+double round_figure(const Json& samples) {
+  if (const auto tpot = number(samples, "tpot_ms")) return *tpot;
+  return number(samples, "e2e_ms").value_or(0);
+}
+
+std::vector<std::string> missed_gates(const LossGate& gate, const Json& loss) {
+  std::vector<std::string> missed;
+  const auto hold = [&](const char* figure, std::optional<double> bound, bool upper) {
+    if (!bound) return;
+    const auto value = number(loss, figure);
+    if (!value) {
+      missed.push_back(fmt::format("{} has a gate but was not measured", figure));
+    } else if (upper ? *value > *bound : *value < *bound) {
+      missed.push_back(fmt::format("{} {:.4g} misses its gate of {} {:g}", figure, *value,
+                                   upper ? "≤" : "≥", *bound));
+    }
+  };
+  hold("attend_rel_rms", gate.attend_rel_rms_max, true);
+  hold("kld_mean", gate.kld_mean_max, true);
+  hold("top1_agreement", gate.top1_min, false);
+  return missed;
+}
+
+Json build_record(const Case& c, const Sampling& sampling, const RowIdentity& identity,
+                  const CaseOutcome& o) {
+  Json record = empty_record();
+  record["run_id"] = identity.run_id;
+  record["case_id"] = case_id(c);
+  record["group_run"] = identity.group_run;
+  record["status"] = o.status;
+  if (o.reason) record["reason"] = *o.reason;
+  record["kernel"] = part(o.ready, "kernel");
+  record["digest"] = part(o.verified, "digest");
+  record["case"] = to_json(c);
+
+  record["sampling"]["rounds"] = o.samples.size();
+  record["sampling"]["interleaved"] = o.interleaved;
+  if (o.stop_reason) record["sampling"]["stop_reason"] = *o.stop_reason;
+
+  if (!o.samples.empty() && !o.void_timing) fill_timing(c, o, record);
+  fill_memory(c, o, record);
+  fill_accuracy(c, o, record);
+  fill_work(c, sampling, o, record);
+
+  record["events"] = Json::array();
+  for (const Json& event : part(o.totals, "events")) record["events"].push_back(event);
+  for (const Json& event : o.events) record["events"].push_back(event);
+  EnvironmentInput input;
+  const Json& simd = part(o.ready, "simd");
+  if (simd.is_string()) input.simd = simd.get<std::string>();
+  input.unstable = disturbances(o);
+  record["env"] = environment(input);
+  return record;
+}
+
+}  // namespace kvmark
