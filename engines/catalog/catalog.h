@@ -16,7 +16,10 @@ namespace kvmark {
 std::optional<Refusal> check_engine(const EngineSpec& engine, const KvSpec& spec);
 
 // The footprint after each of `lengths` sequences committed that many positions: live, reserved and
-// peak exactly as the engine's allocator will count them.
+// peak exactly as the engine's allocator will count them. (The peak of policy grow depends on the
+// order: it is exact when all sequences are open and get their rows one at a time, one sequence
+// after the other, and an upper bound where whole prompts skip some of the growth.) Throws
+// LogicError on a combination that check_engine refuses or on lengths beyond the spec.
 Footprint predict_footprint(const EngineSpec& engine, const KvSpec& spec,
                             std::span<const int> lengths);
 
@@ -24,7 +27,7 @@ Footprint predict_footprint(const EngineSpec& engine, const KvSpec& spec,
 struct CatalogEntry {
   EngineSpec engine;
   std::optional<Refusal> refusal;  // for a common shape (head_dim 64)
-  std::string use;                 // when to use it, one line
+  std::string use;                 // when to use it, one line; "" where refused
 };
 std::vector<CatalogEntry> catalog();
 

@@ -20,8 +20,8 @@ struct EngineSpec {
   PolicyKind policy = PolicyKind::stop;
   double grow_factor = 2.0;  // grow only, > 1
 
-  // The canonical name: `contiguous/f32`, `paged:16/int8:g32`, `contiguous/k=f16,v=int8:g32/grow:2`,
-  // `recompute`. The default policy is left out.
+  // The canonical name: `contiguous/f32`, `paged:16/int8:g32`,
+  // `contiguous/k=f16,v=int8:g32/grow:2`, `recompute`. The default policy is left out.
   std::string name() const;
   bool operator==(const EngineSpec&) const = default;
 };

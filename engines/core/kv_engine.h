@@ -34,6 +34,10 @@ struct KvSpec {
   int64_t budget_bytes = 0;  // of the allocator; 0: no budget
 };
 
+// What is impossible about a spec (a size < 1, heads not a multiple of kv_heads, a rotary width
+// that is odd or wider than a key), naming the field; nothing when it is sound.
+std::optional<Refusal> check_spec(const KvSpec& spec);
+
 // Rows [first, first + rows) of one sequence; the pieces of a step are packed one behind the other.
 struct Piece {
   SeqId seq = 0;
@@ -53,6 +57,13 @@ struct Footprint {
   int64_t blocks_used = 0;    // paged: blocks mapped by some sequence
   int64_t blocks_free = 0;    // paged: held, mapped by none
   int64_t saturated = 0;      // values clamped by the codec so far
+};
+
+// Promise of the formats: the largest |stored − fed| of a key (after RoPE) or value head row,
+// relative to the row's largest value.
+struct StoredBound {
+  double k = 0;
+  double v = 0;
 };
 
 // Something that happened inside the engine: "grow", "copy_on_write", ...
@@ -94,8 +105,8 @@ class KvEngine {
   // `outputs` says, heads · v_dim). Visible to row i: the rows j ≤ i of its own sequence. Layers
   // come in ascending order, each once a step. Enqueues on a device; complete on return on the CPU.
   void attend(int layer, Outputs outputs, Tensor q, Tensor k, Tensor v, Tensor out);
-  // Makes the rows of the step part of the sequences. Throws RuntimeError after a rollback when a
-  // k or v of the step was not finite.
+  // Makes the rows of the step, whose layers were all attended, part of the sequences. Throws
+  // RuntimeError after a rollback when a k or v of the step was not finite.
   void commit();
   // Forgets the step; the engine is as before begin().
   void rollback();
@@ -112,6 +123,9 @@ class KvEngine {
   virtual std::string kernel() const = 0;
   // The bound on the relative RMS error of a correct output (see docs/metrics.md).
   virtual double tolerance() const = 0;
+
+  // How far a stored row may be from the row that was fed (see StoredBound).
+  virtual StoredBound stored_bound() const = 0;
 
   // At most one; null: none. Not owned.
   void set_observer(StepObserver* observer) { observer_ = observer; }
@@ -135,7 +149,9 @@ class KvEngine {
   void enter(Phase phase) const {
     if (observer_) observer_->enter(phase);
   }
-  std::span<const Piece> pieces() const { return pieces_; }
+  std::span<const Piece> pieces() const { return pieces_; }  // of the open step
+  int fed_rows() const { return fed_rows_; }                 // of the open step, all pieces
+  int64_t committed_rows() const;                            // of all open sequences
 
  private:
   struct Sequence {
@@ -144,11 +160,17 @@ class KvEngine {
     int pending = 0;  // length after commit while it stands in the open step
   };
   const Sequence& at(SeqId seq) const;
+  void check_idle(const char* call) const;
+  SeqId unused_id() const;
+  void check_piece(const Piece& piece) const;
+  void check_rows(const char* name, Tensor t, int rows, int cols) const;
+  void end_step(bool committed);
 
   KvSpec spec_;
   std::vector<Sequence> sequences_;
   std::vector<Piece> pieces_;  // of the open step
   bool stepping_ = false;
+  int fed_rows_ = 0;
   int attended_ = -1;  // the last layer attended in the open step
   StepObserver* observer_ = nullptr;
 };

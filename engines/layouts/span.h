@@ -13,11 +13,11 @@ namespace kvmark {
 //
 // A contiguous sequence is one block (table null).
 struct Span {
-  const std::byte* pool = nullptr;   // block 0 of this layer
-  const int32_t* table = nullptr;    // block of slots [i · block_slots, …); null: block i itself
-  int block_slots = 0;               // a multiple of both tile lengths
-  int64_t block_bytes = 0;           // stride between blocks, a multiple of 64
-  int k_tokens = 1, v_tokens = 1;    // slots of a tile
+  const std::byte* pool = nullptr;  // block 0 of this layer
+  const int32_t* table = nullptr;   // block of slots [i · block_slots, …); null: block i itself
+  int block_slots = 0;              // a multiple of both tile lengths
+  int64_t block_bytes = 0;          // stride between blocks, a multiple of 64
+  int k_tokens = 1, v_tokens = 1;   // slots of a tile
   int64_t k_tile_bytes = 0, v_tile_bytes = 0;
   int64_t k_head_bytes = 0, v_head_bytes = 0;  // stride between KV heads within a block
   int64_t v_offset = 0;                        // of the first V tile within a block
@@ -31,7 +31,8 @@ struct Span {
   }
   // The tile of KV head `head` that holds `slot`, which is row slot % k_tokens of it.
   const std::byte* k_tile(int head, int slot) const {
-    return block(slot) + head * k_head_bytes + int64_t{slot % block_slots / k_tokens} * k_tile_bytes;
+    return block(slot) + head * k_head_bytes +
+           int64_t{slot % block_slots / k_tokens} * k_tile_bytes;
   }
   const std::byte* v_tile(int head, int slot) const {
     return block(slot) + v_offset + head * v_head_bytes +
