@@ -42,18 +42,6 @@ enum class ValueType : uint32_t {
   f64 = 12
 };
 
-// Names come from the file: shortened, and without bytes that would upset a terminal.
-std::string printable(std::string_view name) {
-  constexpr size_t kShown = 80;
-  std::string out;
-  for (const char c : name.substr(0, kShown)) {
-    out += c >= ' ' && c <= '~' ? std::string(1, c)
-                                : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-  }
-  if (name.size() > kShown) out += "…";
-  return out;
-}
-
 std::string errno_text() { return std::generic_category().message(errno); }
 
 // A cursor over the header. Nothing is read or allocated before it is known to lie in the file.
@@ -247,7 +235,7 @@ TensorEntry take_tensor(Reader& in) {
   entry.header_at = in.position();
   GgufTensor& tensor = entry.tensor;
   tensor.name = in.take_string("a tensor's name");
-  const std::string what = fmt::format("tensor '{}'", printable(tensor.name));
+  const std::string what = fmt::format("tensor '{}'", printable_name(tensor.name));
 
   const uint64_t dims_at = in.position();
   const uint32_t dims = in.take<uint32_t>(what);
@@ -296,7 +284,7 @@ void place_tensors(const Reader& in, uint64_t alignment, std::vector<TensorEntry
   const uint64_t start = in.position() + std::min(padding, in.remaining());
   const uint64_t data_bytes = in.size() - start;
   for (TensorEntry& entry : entries) {
-    const std::string what = fmt::format("tensor '{}'", printable(entry.tensor.name));
+    const std::string what = fmt::format("tensor '{}'", printable_name(entry.tensor.name));
     if (entry.offset % alignment != 0) {
       in.fail(entry.header_at, fmt::format("{} has the data offset {}, not a multiple of the "
                                            "alignment {}",
@@ -321,8 +309,8 @@ void check_overlap(const Reader& in, const std::vector<TensorEntry>& entries) {
     const TensorEntry &before = *order[i - 1], &after = *order[i];
     if (before.offset + before.bytes > after.offset) {
       in.fail(after.header_at, fmt::format("tensors '{}' and '{}' overlap at data offset {}",
-                                           printable(before.tensor.name),
-                                           printable(after.tensor.name), after.offset));
+                                           printable_name(before.tensor.name),
+                                           printable_name(after.tensor.name), after.offset));
     }
   }
 }
@@ -342,6 +330,17 @@ const std::vector<T>* array_of(const GgufValue& value) {
 }
 
 }  // namespace
+
+std::string printable_name(std::string_view name) {
+  constexpr size_t kShown = 80;
+  std::string out;
+  for (const char c : name.substr(0, kShown)) {
+    out += c >= ' ' && c <= '~' ? std::string(1, c)
+                                : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+  if (name.size() > kShown) out += "…";
+  return out;
+}
 
 void GgufFile::Unmap::operator()(void* address) const { munmap(address, size); }
 
@@ -386,7 +385,7 @@ void GgufFile::read_header() {
   for (uint64_t i = 0; i < value_count; ++i) {
     const uint64_t at = in.position();
     std::string key = in.take_string("a metadata key");
-    const std::string what = fmt::format("key '{}'", printable(key));
+    const std::string what = fmt::format("key '{}'", printable_name(key));
     if (values_.count(key) != 0) in.fail(at, fmt::format("{} stands there twice", what));
     GgufValue value = take_value(in, what);
     values_.emplace(std::move(key), std::move(value));
@@ -407,7 +406,7 @@ void GgufFile::read_header() {
     TensorEntry entry = take_tensor(in);
     if (!by_name_.emplace(entry.tensor.name, i).second) {
       in.fail(entry.header_at,
-              fmt::format("tensor '{}' stands there twice", printable(entry.tensor.name)));
+              fmt::format("tensor '{}' stands there twice", printable_name(entry.tensor.name)));
     }
     entries.push_back(std::move(entry));
   }

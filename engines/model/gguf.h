@@ -92,6 +92,10 @@ class GgufFile {
 
 std::string_view gguf_type_name(GgufType type);
 
+// A name from a file as error messages show it: shortened, and without bytes that would upset a
+// terminal.
+std::string printable_name(std::string_view name);
+
 // Decodes row `row` of a tensor into `out` (cols floats). A row outside the tensor throws
 // LogicError.
 void decode_gguf_row(const GgufTensor& tensor, int64_t row, float* out);
