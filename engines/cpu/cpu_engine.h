@@ -11,13 +11,15 @@
 namespace kvmark {
 
 struct CpuEngineOptions {
-  PoolOrder pool_order = PoolOrder::fresh;  // shuffled: blocks are handed out in a seeded random order
+  // shuffled: paged blocks are handed out in a random order, a function of the seed.
+  PoolOrder pool_order = PoolOrder::fresh;
   uint64_t seed = 1;
-  bool poison = false;  // fill all unused memory with NaN patterns and table entries with −1 (tests)
+  // Fill all unused memory with NaN patterns and table entries with −1 (tests).
+  bool poison = false;
 };
 
-// Throws UsageError when the catalog refuses the combination, RuntimeError when memory is short. The
-// pool must outlive the engine.
+// Throws UsageError when the catalog refuses the combination, RuntimeError when memory is short.
+// The pool must outlive the engine.
 std::unique_ptr<KvEngine> make_cpu_engine(const EngineSpec& engine, const KvSpec& spec,
                                           ThreadPool& pool, const CpuEngineOptions& options = {});
 
