@@ -49,6 +49,20 @@ void check_samples(const Json& reply) {
   require(has_figure, "samples", "tpot_ms and no e2e_ms");
 }
 
+// `correct` of a `verified` that has not passed; peers may say less than our own worker.
+std::string why_incorrect(const Json& correct) {
+  const Json stored = correct.value("stored_error", Json());
+  if (stored.is_number() && stored.get<double>() > 1) {
+    return fmt::format(
+        "not correct: stored rows differ from the fed ones by {:.3g} times what the "
+        "format may lose",
+        stored.get<double>());
+  }
+  return fmt::format(
+      "not correct: relative RMS error {} against attention over the stored rows, {} allowed",
+      correct.value("rel_rms", Json()).dump(), correct.value("tolerance", Json()).dump());
+}
+
 }  // namespace
 
 std::optional<std::string> stop_reason(const Sampling& sampling, const std::vector<double>& figures,
@@ -91,11 +105,7 @@ void CaseRun::start(const Reference& reference) {
     }
     if (!verified["correct"]["passed"].get<bool>()) {
       outcome_.void_timing = true;
-      const Json& correct = verified["correct"];
-      end("invalid", fmt::format("not correct: relative RMS error {} against the stored rows, {} "
-                                 "allowed",
-                                 correct.value("rel_rms", Json()).dump(),
-                                 correct.value("tolerance", Json()).dump()));
+      end("invalid", why_incorrect(verified["correct"]));
     }
   });
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "bench/record/environment.h"
+#include "bench/record/probes.h"
 #include "bench/record/record.h"
 #include "bench/record/stats.h"
 
@@ -157,6 +158,7 @@ void fill_accuracy(const Case& c, const CaseOutcome& o, Json& record) {
   Json& loss = accuracy["loss"];
   const Json& measured = part(o.verified, "loss");
   for (auto& [key, value] : loss.items()) value = part(measured, key.c_str());
+  accuracy["saturated"] = part(part(o.totals, "memory"), "kv_saturated");
   loss["gate"] = gate_json(c.gate);
   if (!loss["gate"].is_null()) loss["passed"] = missed_gates(c.gate, measured).empty();
 }
@@ -178,6 +180,16 @@ void fill_work(const Case& c, const Sampling& sampling, const CaseOutcome& o, Js
   }
 }
 
+// What happened to the worker in all rounds together.
+void fill_probes(const CaseOutcome& o, Json& record) {
+  std::optional<Probes> total;
+  for (const Json& s : o.samples) {
+    const Probes probes = probes_from_json(part(s, "probes"));
+    total = total ? *total + probes : probes;
+  }
+  if (total) record["probes"] = to_json(*total);
+}
+
 // What the probes of the rounds say against their timings.
 std::vector<std::string> disturbances(const CaseOutcome& o) {
   std::vector<std::string> found = o.unstable;
@@ -186,8 +198,9 @@ std::vector<std::string> disturbances(const CaseOutcome& o) {
   for (const Json& s : o.samples) {
     const Json& probes = part(s, "probes");
     const auto delay = number(probes, "run_delay_ms");
-    const auto e2e = number(s, "e2e_ms");
-    if (delay && e2e && *e2e > 0) worst_delay = std::max(worst_delay, *delay / *e2e);
+    // At attention level the decode steps are the round.
+    const double round_ms = number(s, "e2e_ms").value_or(number(s, "decode_ms").value_or(0));
+    if (delay && round_ms > 0) worst_delay = std::max(worst_delay, *delay / round_ms);
     major_faults += number(probes, "major_faults").value_or(0);
   }
   if (worst_delay > kRunDelayShare) {
@@ -244,6 +257,7 @@ Json build_record(const Case& c, const Sampling& sampling, const RowIdentity& id
   fill_memory(c, o, record);
   fill_accuracy(c, o, record);
   fill_work(c, sampling, o, record);
+  fill_probes(o, record);
 
   record["events"] = Json::array();
   for (const Json& event : part(o.totals, "events")) record["events"].push_back(event);

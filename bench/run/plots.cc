@@ -1,0 +1,71 @@
+#include "bench/run/plots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+namespace kvmark {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The distribution's Python first: that is where `make` installs matplotlib.
+constexpr const char* kPythons[] = {"/usr/bin/python3", "python3"};
+
+// Runs a program with its stdout on our stderr (`quiet`: nowhere); true when it exits with 0.
+bool succeeds(const std::vector<std::string>& command, bool quiet) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (quiet) {
+    for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+      posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_WRONLY, 0);
+    }
+  } else {
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  }
+  std::vector<char*> argv;
+  for (const std::string& arg : command) argv.push_back(const_cast<char*>(arg.c_str()));
+  argv.push_back(nullptr);
+  pid_t pid = -1;
+  const int error = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return false;
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0) {
+    if (errno != EINTR) return false;
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// In the source tree (build/bin/kvmark) or installed (bin/kvmark); "" when in neither.
+std::string find_script() {
+  std::error_code error;
+  const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* where : {"../../plots/plot.py", "../share/kvmark/plots/plot.py"}) {
+    const fs::path script = (bin / where).lexically_normal();
+    if (!error && fs::exists(script)) return script;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string draw_plots(const std::string& folder) {
+  const std::string script = find_script();
+  if (script.empty()) return "no plots: plots/plot.py is not beside this build";
+  const auto python = std::find_if(std::begin(kPythons), std::end(kPythons), [](const char* name) {
+    return succeeds({name, "-c", "import matplotlib"}, true);
+  });
+  if (python == std::end(kPythons)) return "no plots: there is no python3 with matplotlib";
+  if (succeeds({*python, script, folder}, false)) return "";
+  return fmt::format("no plots: {} failed; its output stands above", script);
+}
+
+}  // namespace kvmark

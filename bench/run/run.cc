@@ -1,0 +1,187 @@
+#include "bench/run/run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <ostream>
+#include <set>
+
+#include "bench/record/probes.h"
+#include "bench/record/record.h"
+#include "bench/report/report.h"
+#include "bench/run/dry_run.h"
+#include "bench/run/group_run.h"
+#include "bench/run/interrupt.h"
+#include "bench/run/plots.h"
+#include "bench/run/progress.h"
+#include "bench/run/run_folder.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::optional<int64_t> memory_budget() {
+  const auto available = available_memory();
+  if (!available) return {};
+  return static_cast<int64_t>(kMemoryShare * static_cast<double>(*available));
+}
+
+std::vector<Plan> load_plans(const RunRequest& request) {
+  std::vector<Plan> plans;
+  for (const std::string& config : request.configs) {
+    plans.push_back(load_plan(config, request.overrides));
+  }
+  return plans;
+}
+
+std::string joined_name(const std::vector<Plan>& plans) {
+  std::string name;
+  for (const Plan& plan : plans) name += (name.empty() ? "" : "+") + plan.name;
+  return name;
+}
+
+// Leaves out the cases that have ended in an earlier run of this folder.
+void drop_ended(std::vector<Plan>& plans, const std::set<std::string>& ended) {
+  for (Plan& plan : plans) {
+    for (Group& group : plan.groups) {
+      auto& cases = group.cases;
+      const auto has_ended = [&](const Case& c) { return ended.count(case_id(c)) > 0; };
+      cases.erase(std::remove_if(cases.begin(), cases.end(), has_ended), cases.end());
+    }
+  }
+}
+
+// All cases of all plans, group by group; rows go to the folder as they come.
+class Run {
+ public:
+  Run(std::vector<Plan> plans, const RunFolder& folder, const WorkerCommand& worker,
+      std::ostream& err)
+      : plans_(std::move(plans)), folder_(folder), worker_(worker), err_(err) {
+    double predicted_s = 0;
+    int cases = 0;
+    for (const Plan& plan : plans_) {
+      for (const Group& group : plan.groups) {
+        for (const Case& c : group.cases) {
+          predicted_s += seconds_of_[case_id(c)] = predicted_seconds(c, plan.sampling);
+          ++cases;
+        }
+      }
+    }
+    progress_.emplace(STDERR_FILENO, cases, predicted_s);
+  }
+
+  void run() {
+    const InterruptScope interrupts;
+    for (const Plan& plan : plans_) {
+      for (const Group& group : plan.groups) {
+        throw_if_interrupted();
+        run_group(group.cases, context(plan.sampling));
+      }
+    }
+  }
+
+  int rows() const { return rows_; }
+
+ private:
+  RunContext context(const Sampling& sampling) {
+    RunContext context;
+    context.sampling = sampling;
+    context.worker = worker_;
+    context.folder = folder_.path;
+    context.run_id = folder_.run_id;
+    context.memory_bytes = memory_budget();
+    context.append = [this](const Json& record) { append(record); };
+    context.warn = [this](const std::string& text) { warn(text); };
+    context.progress = &*progress_;
+    return context;
+  }
+
+  static double predicted_seconds(const Case& c, const Sampling& sampling) {
+    const Prediction predicted = predict(c, sampling.settle_steps);
+    return skip_reason(c, predicted, sampling, {}) ? 0
+                                                   : predicted_case_seconds(predicted, sampling);
+  }
+
+  void append(const Json& record) {
+    append_record(folder_.records_path(), record);
+    ++rows_;
+    progress_->done(seconds_of_[record.at("case_id").get<std::string>()]);
+    if (record.at("status") != "ok") {
+      warn(fmt::format("{} {}: {}", record["case"].value("engine", ""),
+                       record["status"].get<std::string>(), record["reason"].get<std::string>()));
+    }
+  }
+
+  void warn(const std::string& text) {
+    progress_->clear();
+    err_ << "kvmark: " << text << std::endl;
+  }
+
+  std::vector<Plan> plans_;
+  const RunFolder& folder_;
+  const WorkerCommand& worker_;
+  std::ostream& err_;
+  std::map<std::string, double> seconds_of_;  // by case_id, as predicted
+  std::optional<Progress> progress_;
+  int rows_ = 0;
+};
+
+std::vector<std::string> statuses_of(const std::vector<Json>& rows) {
+  std::vector<std::string> statuses;
+  for (const Json& row : rows) statuses.push_back(row.at("status").get<std::string>());
+  return statuses;
+}
+
+}  // namespace
+
+ExitCode exit_code_of(const std::vector<std::string>& statuses) {
+  const auto any = [&](const char* status) {
+    return std::find(statuses.begin(), statuses.end(), status) != statuses.end();
+  };
+  if (any("invalid")) return kExitInvalid;
+  return any("failed") ? kExitFailed : kExitFine;
+}
+
+ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
+  std::vector<Plan> plans = load_plans(request);
+  if (request.dry_run) {
+    out << dry_run_table(plans, memory_budget());
+    return kExitFine;
+  }
+  if (request.resume && request.folder.empty()) {
+    throw UsageError("--resume needs the folder of the run to go on with: -o DIR");
+  }
+
+  const std::string name = joined_name(plans);
+  std::vector<Json> as_run;
+  for (const Plan& plan : plans) as_run.push_back(plan.as_run);
+  const RunFolder folder =
+      open_run_folder(request.folder.empty() ? default_run_folder(name) : request.folder, name,
+                      request.resume, as_run);
+  if (!folder.warning.empty()) err << "kvmark: " << folder.warning << std::endl;
+  drop_ended(plans, folder.ended);
+
+  Run all(std::move(plans), folder, request.worker, err);
+  try {
+    all.run();
+  } catch (const Interrupted&) {
+    err << fmt::format("kvmark: interrupted; {} rows are kept in {}; go on with --resume -o {}\n",
+                       all.rows(), folder.path, folder.path);
+    return kExitInterrupted;
+  }
+
+  const std::vector<Json> rows = latest_rows(read_records(folder.records_path()).records);
+  out << table(rows) << std::flush;
+  err << "records: " << folder.records_path() << std::endl;
+  if (request.plots) {
+    const std::string problem = draw_plots(folder.path);
+    if (!problem.empty()) err << "kvmark: " << problem << std::endl;
+  }
+  return exit_code_of(statuses_of(rows));
+}
+
+}  // namespace kvmark

@@ -1,0 +1,111 @@
+#include "bench/run/run_folder.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "bench/record/environment.h"
+#include "bench/record/record.h"
+#include "engines/core/check.h"
+
+namespace kvmark {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// 20260131T123456Z
+std::string stamp() {
+  std::string text = utc_now();
+  text.erase(std::remove_if(text.begin(), text.end(), [](char c) { return c == '-' || c == ':'; }),
+             text.end());
+  return text;
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!fs::is_directory(path)) {
+    throw UsageError(fmt::format("-o {}: cannot make this folder: {}", path,
+                                 error ? error.message() : "something else has that name"));
+  }
+}
+
+// Written aside and renamed, so that a crash leaves the old file or the new one.
+void write_whole(const std::string& path, const std::string& text) {
+  const std::string aside = path + ".tmp";
+  std::ofstream file(aside, std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) throw RuntimeError(fmt::format("cannot write {}", aside));
+  fs::rename(aside, path);
+}
+
+std::string run_id_in(const std::string& plan_path) {
+  std::ifstream file(plan_path);
+  const Json plan = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!plan.is_object() || !plan.contains("run_id") || !plan["run_id"].is_string()) return "";
+  return plan["run_id"].get<std::string>();
+}
+
+}  // namespace
+
+RunFolder open_run_folder(const std::string& path, const std::string& name, bool resume,
+                          const std::vector<Json>& plans) {
+  RunFolder folder;
+  folder.path = path;
+  const std::string plan_path = path + "/plan.json";
+  const bool has_run = fs::exists(plan_path) || fs::exists(folder.records_path());
+  if (has_run && !resume) {
+    throw UsageError(fmt::format(
+        "-o {}: there is a run in this folder; continue it with --resume, or choose another",
+        path));
+  }
+  make_folder(path);
+  if (has_run) folder.run_id = run_id_in(plan_path);
+  if (folder.run_id.empty()) folder.run_id = fmt::format("{}-{}-{}", name, stamp(), getpid());
+  write_whole(plan_path, Json({{"run_id", folder.run_id}, {"plans", plans}}).dump(2) + "\n");
+
+  if (!fs::exists(folder.records_path())) return folder;
+  RecordFile file = read_records(folder.records_path());
+  if (file.torn) folder.warning = *file.torn + ": the last row is not whole; its case runs again";
+  for (const Json& row : latest_rows(std::move(file.records))) {
+    if (row.at("status") != "failed") folder.ended.insert(row.at("case_id").get<std::string>());
+  }
+  return folder;
+}
+
+std::string default_run_folder(const std::string& name) {
+  return fmt::format("results/{}-{}", name, stamp());
+}
+
+std::vector<Json> latest_rows(std::vector<Json> records) {
+  std::vector<Json> rows;
+  std::map<std::string, size_t> row_of;
+  for (Json& record : records) {
+    const std::string id = record.value("case_id", "");
+    const auto [it, is_new] = row_of.emplace(id, rows.size());
+    if (is_new) {
+      rows.push_back(std::move(record));
+    } else {
+      rows[it->second] = std::move(record);
+    }
+  }
+  return rows;
+}
+
+std::string records_path_of(const std::string& run) {
+  if (fs::is_directory(run)) {
+    const std::string path = run + "/records.jsonl";
+    if (fs::exists(path)) return path;
+    throw UsageError(fmt::format("{}: no run in this folder (records.jsonl is missing)", run));
+  }
+  if (fs::exists(run)) return run;
+  throw UsageError(fmt::format("{}: no such run; expected its folder or a file of records", run));
+}
+
+}  // namespace kvmark
