@@ -26,7 +26,8 @@ struct Weight {
   int64_t bytes() const { return int64_t{rows} * cols * weight_bytes(type); }
 };
 
-// Fills `out` (cols floats) with row `row` of a matrix on its way into a backend.
+// Fills `out` (cols floats) with row `row` of a matrix on its way into a backend. Rows are asked for
+// in any order, from several threads at once.
 using RowSource = std::function<void(int row, float* out)>;
 
 // Every call enqueues work in order; only sync() blocks, and timing syncs at both ends. On the CPU
@@ -61,7 +62,7 @@ class Backend {
   virtual void argmax(Tensor x, std::span<int32_t> out) = 0;
   virtual void sync() = 0;
 
-  // Bytes held by weights and by activations.
+  // Bytes held by weights; activations are not counted.
   virtual int64_t weight_bytes_held() const = 0;
   virtual std::string name() const = 0;
 };

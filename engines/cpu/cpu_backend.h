@@ -1,5 +1,5 @@
-// The CPU backend: dense products from OpenBLAS (run-time dispatch), GEMVs and small operations over
-// the thread pool.
+// The CPU backend: dense products from OpenBLAS (run-time dispatch), GEMVs and small operations
+// over the thread pool.
 #pragma once
 
 #include <memory>
