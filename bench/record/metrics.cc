@@ -106,11 +106,11 @@ constexpr Field kFields[] = {
 
     setting_field("sampling.rounds", integer, "rounds", "Rounds that were timed."),
     setting_field("sampling.interleaved", boolean, "interleaved",
-                  "Were the engines of the group measured in turn, round by round?"),
+                  "The engines of the group were measured in turn, round by round."),
     setting_field("sampling.stop_reason", text, "stopped by",
-                  "width: the interval was narrow enough. cap: rounds or time were used up. "
-                  "single: one round was asked for.",
-                  "width|cap|single"),
+                  "width: the interval was narrow enough. cap: all rounds were done. budget: the "
+                  "time was used up. single: one round was asked for.",
+                  "width|cap|budget|single"),
 
     noisy("latency.ttft_ms", summary, "TTFT", "ms", kSmaller,
           "Time to first token: first token minus start, so prefill included; over rounds."),
@@ -164,7 +164,7 @@ constexpr Field kFields[] = {
 
     exact("accuracy.correct.rel_rms", number, "rel. RMS", "", kSmaller,
           "Relative RMS error of the attention outputs against fp64 attention over the rows that "
-          "the engine itself stored: is the kernel right?"),
+          "the engine itself stored: whether the kernel is right."),
     setting_field("accuracy.correct.tolerance", number, "tolerance",
                   "Bound on rel_rms that the kernel declares: 1e-5 for float kernels, more for "
                   "kernels that quantize the query or the probabilities."),
@@ -192,7 +192,7 @@ constexpr Field kFields[] = {
     setting_field("accuracy.loss.gate", object, "gate",
                   "The plan's bounds on the loss; null where it sets none."),
     setting_field("accuracy.loss.passed", boolean, "gate passed",
-                  "Is the loss within the gate? False makes the row invalid."),
+                  "The loss is within the gate; false makes the row invalid."),
     exact("accuracy.saturated", integer, "saturated", "", kSmaller,
           "Stored values that the codec had to clamp to its range."),
 
@@ -207,7 +207,7 @@ constexpr Field kFields[] = {
     exact("work.flops_per_step", number, "FLOP/step", "FLOP", kSmaller,
           "Floating-point operations of a decode step, mean of the steps, by formula."),
     noisy("work.attend_gb_per_s", number, "attention rate", "GB/s", kBigger,
-          "kv_bytes_read_per_step over the median attend_ms."),
+          "kv_bytes_read_per_step over the mean attend_ms."),
     noisy("work.read_ceiling_gb_per_s", number, "read ceiling", "GB/s", kNone,
           "Read bandwidth of this machine at the working set's size, measured in the same rounds."),
     noisy("work.bandwidth_fraction", number, "of ceiling", "", kBigger,
@@ -255,7 +255,7 @@ constexpr Field kFields[] = {
                  "Gaps between tokens of one round, the median one, in order; 4,096 values at "
                  "most."),
     detail_field("samples.itl_stride", integer, "",
-                 "Gaps that one value of samples.itl_ms is the mean of; 1 where all are there."),
+                 "Gaps that one value of samples.itl_ms stands for; 1 where all are there."),
 
     env_field("env.git", text, "", "Commit of the build, with -dirty for uncommitted changes."),
     env_field("env.compiler", text, "", "Compiler of the build."),
@@ -263,13 +263,13 @@ constexpr Field kFields[] = {
     env_field("env.os", text, "", "Operating system, its version and the architecture."),
     env_field("env.cpu", text, "", "Processor."),
     env_field("env.simd", text, "", "SIMD target in use."),
-    env_field("env.huge_pages", boolean, "", "Do the caches' pools lie on huge pages?"),
+    env_field("env.huge_pages", boolean, "", "The caches' pools lie on huge pages."),
     env_field("env.cores", integer, "", "Cores that the process may use."),
     env_field("env.governor", text, "", "Frequency governor; null where there is none to see."),
     env_field("env.gpu", text, "", "The GPU in use; null without one."),
     env_field("env.load", number, "", "Load average of the minute before the run."),
-    env_field("env.container", boolean, "", "Inside a container?"),
-    env_field("env.vm", boolean, "", "Inside a virtual machine?"),
+    env_field("env.container", boolean, "", "Inside a container."),
+    env_field("env.vm", boolean, "", "Inside a virtual machine."),
     env_field("env.unstable", texts, "", "Reasons why timings may be noisy here, in words."),
     env_field("env.started", text, "", "Start of the measurement, UTC."),
 };

@@ -1,5 +1,6 @@
 #include "bench/record/probes.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -99,7 +100,7 @@ std::optional<int64_t> left_in_groups(const SystemPaths& paths) {
     const size_t first = line.find(':');
     const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
     const std::string_view group = std::string_view(line).substr(second + 1);
     if (controllers == ",,") {
       take_smaller(left, left_in_ancestors(paths.cgroup, group, kVersion2));

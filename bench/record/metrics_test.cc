@@ -1,0 +1,86 @@
+#include "bench/record/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "bench/record/profiler.h"
+#include "bench/record/record.h"
+#include "bench/record/stats.h"
+#include "engines/core/check.h"
+
+namespace kvmark {
+namespace {
+
+TEST(Fields, AreUniqueAndSaidInWords) {
+  std::set<std::string_view> paths;
+  for (const Field& field : record_fields()) {
+    EXPECT_TRUE(paths.insert(field.path).second) << field.path << " stands twice";
+    EXPECT_EQ(field.definition.back(), '.') << field.path;
+    EXPECT_EQ(field.definition.find('|'), std::string_view::npos) << field.path;
+    EXPECT_FALSE(field.title.empty()) << field.path;
+  }
+}
+
+TEST(Fields, UnitAndPathAgree) {
+  const std::pair<std::string_view, std::string_view> units[] = {
+      {"_ms", "ms"}, {"_bytes", "bytes"}, {"_tok_per_s", "tokens/s"}, {"_gb_per_s", "GB/s"}};
+  for (const Field& field : record_fields()) {
+    for (const auto& [suffix, unit] : units) {
+      if (!field.path.ends_with(suffix) || field.role != FieldRole::metric) continue;
+      EXPECT_EQ(field.unit, unit) << field.path;
+    }
+  }
+}
+
+TEST(Fields, SpeedsAreBetterWhenBigger) {
+  EXPECT_EQ(metric_field("throughput.decode_tok_per_s").better, Better::bigger);
+  EXPECT_EQ(metric_field("latency.tpot_ms").better, Better::smaller);
+  EXPECT_EQ(metric_field("memory.kv_live_bytes").certainty, Certainty::exact);
+}
+
+TEST(Fields, AMetricMayNameThePartOfASummary) {
+  EXPECT_EQ(metric_field("latency.itl_ms.p99").path, "latency.itl_ms");
+  EXPECT_THROW(metric_field("latency.itl_ms.p75"), UsageError);
+  EXPECT_THROW(metric_field("memory.kv_live_bytes.mean"), UsageError);
+  EXPECT_THROW(metric_field("case.engine"), UsageError);
+  try {
+    metric_field("latency.tpot_m");
+    FAIL() << "nothing thrown";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("`latency.tpot_ms`"));
+  }
+}
+
+TEST(Fields, SummaryPartsAreThoseOfTheStatistics) {
+  const auto json = to_json(Summary{});
+  ASSERT_EQ(json.size(), summary_parts().size());
+  size_t i = 0;
+  for (const auto& [key, value] : json.items()) EXPECT_EQ(key, summary_parts()[i++]);
+}
+
+TEST(Fields, ProfileHasEveryPhaseInTheProfilersOrder) {
+  const auto of_profiler = StepProfiler().profile();
+  const auto of_record = empty_record()["profile"];
+  EXPECT_EQ(of_profiler.dump(), of_record.dump());
+}
+
+TEST(MetricsManual, HoldsTheTable) {
+  std::ifstream file(KVMARK_SOURCE_DIR "/docs/metrics.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string begin = "<!-- metrics:begin -->\n", end = "<!-- metrics:end -->";
+  const size_t from = text.find(begin), to = text.find(end);
+  ASSERT_NE(from, std::string::npos);
+  ASSERT_NE(to, std::string::npos);
+  const std::string now =
+      text.substr(0, from + begin.size()) + metrics_markdown() + text.substr(to);
+  const std::string copy = ::testing::TempDir() + "metrics.md";
+  std::ofstream(copy) << now;
+  EXPECT_TRUE(text == now) << "copy " << copy << " over docs/metrics.md";
+}
+
+}  // namespace
+}  // namespace kvmark

@@ -1,0 +1,289 @@
+#include "bench/record/record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <clocale>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <locale>
+#include <string>
+#include <vector>
+
+#include "bench/record/environment.h"
+#include "bench/record/metrics.h"
+#include "bench/record/stats.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A whole record with figures everywhere that a CPU row has some.
+Json good_record() {
+  Json r = empty_record();
+  r["run_id"] = "run";
+  r["case_id"] = "0123456789abcdef";
+  r["group_run"] = "run/0";
+  r["status"] = "ok";
+  r["case"]["engine"] = "contiguous/f32";
+  r["case"]["level"] = "model";
+  r["case"]["gen_len"] = 8;
+  r["case"]["repeat_kv"] = false;  // not in the table: the plan's own
+  r["sampling"] = {{"rounds", 3}, {"interleaved", true}, {"stop_reason", "cap"}};
+  r["latency"]["itl_ms"] = to_json(summarize(std::vector{1.0, 2.0, 3.0, 4.0, 5.0, 6.0}));
+  r["memory"]["kv_live_bytes"] = 4096;
+  r["work"]["bandwidth_fraction_ci95"] = {0.5, 0.6};
+  r["samples"] = {{"round", {1.5, 2}}, {"itl_ms", {1, 2.5}}, {"itl_stride", 1}};
+  r["events"] = {{{"kind", "grow"}, {"position", 5}}};
+  r["env"] = environment({});
+  return r;
+}
+
+TEST(ValidateRecord, AcceptsAWholeRecord) {
+  EXPECT_THAT(validate_record(good_record()), IsEmpty());
+}
+
+TEST(ValidateRecord, AcceptsARowThatNeverRan) {
+  Json r = empty_record();
+  r["run_id"] = "run";
+  r["case_id"] = "0123456789abcdef";
+  r["status"] = "skipped";
+  r["reason"] = "no CUDA device";
+  EXPECT_THAT(validate_record(r), IsEmpty());
+}
+
+TEST(ValidateRecord, NamesWhatIsMissing) {
+  Json r = good_record();
+  r.erase("digest");
+  r["latency"].erase("ttft_ms");
+  r["env"] = nullptr;
+  EXPECT_THAT(validate_record(r), ElementsAre("env: expected an object, got null",
+                                              "digest: missing", "latency.ttft_ms: missing"));
+}
+
+TEST(ValidateRecord, NamesUnknownKeysButLeavesTheCaseOpen) {
+  Json r = good_record();
+  r["latency"]["ttfb_ms"] = 1;
+  r["extra"] = 1;
+  r["case"]["anything"] = {{"goes", 1}};
+  EXPECT_THAT(validate_record(r),
+              ElementsAre("latency.ttfb_ms: unknown key", "extra: unknown key"));
+}
+
+TEST(ValidateRecord, NamesWrongTypes) {
+  Json r = good_record();
+  r["memory"]["kv_live_bytes"] = 1.5;
+  r["sampling"]["interleaved"] = "yes";
+  r["samples"]["itl_ms"][1] = "2.5";
+  r["run_id"] = nullptr;
+  EXPECT_THAT(validate_record(r),
+              ElementsAre("run_id: may not be null",
+                          "sampling.interleaved: expected true or false, got string",
+                          "memory.kv_live_bytes: expected an integer, got number",
+                          "samples.itl_ms[1]: expected a number, got string"));
+}
+
+TEST(ValidateRecord, LooksIntoSummariesAndIntervals) {
+  Json r = good_record();
+  r["latency"]["itl_ms"].erase("p99");
+  r["latency"]["itl_ms"]["p75"] = 1;
+  r["latency"]["itl_ms"]["n"] = -1;
+  r["latency"]["itl_ms"]["p50_ci95"] = {1};
+  r["latency"]["ttft_ms"] = 3.5;
+  r["work"]["bandwidth_fraction_ci95"] = {0.6, 0.5};
+  EXPECT_THAT(validate_record(r),
+              ElementsAre("latency.ttft_ms: expected a summary object, got number",
+                          "latency.itl_ms.n: expected a count, got number",
+                          "latency.itl_ms.p50_ci95: expected [low, high] or null",
+                          "latency.itl_ms.p99: missing", "latency.itl_ms.p75: unknown key",
+                          "work.bandwidth_fraction_ci95: low is above high"));
+}
+
+TEST(ValidateRecord, RefusesNanAndInfinityWhereverTheyAre) {
+  Json r = good_record();
+  r["throughput"]["decode_tok_per_s"] = std::nan("");
+  r["samples"]["round"][0] = std::numeric_limits<double>::infinity();
+  r["events"][0]["bytes"] = std::nan("");
+  EXPECT_THAT(validate_record(r),
+              ElementsAre(HasSubstr("throughput.decode_tok_per_s: not a finite"),
+                          HasSubstr("events[0].bytes: not a finite"),
+                          HasSubstr("samples.round[0]: not a finite")));
+}
+
+TEST(ValidateRecord, AStatusAndItsReasonBelongTogether) {
+  Json r = good_record();
+  r["status"] = "failed";
+  EXPECT_THAT(validate_record(r), ElementsAre("reason: missing where the status is not ok"));
+  r["status"] = "ok";
+  r["reason"] = "but";
+  EXPECT_THAT(validate_record(r), ElementsAre("reason: must be null where the status is ok"));
+  r["status"] = "fine";
+  EXPECT_THAT(validate_record(r),
+              ElementsAre("status: \"fine\" is none of ok|skipped|failed|invalid"));
+}
+
+TEST(ValidateRecord, SurvivesWhatIsNoRecord) {
+  EXPECT_THAT(validate_record(Json::array()), ElementsAre("record: expected an object, got array"));
+  EXPECT_FALSE(validate_record(Json::object()).empty());
+}
+
+TEST(RecordSchema, IsTheCommittedFile) {
+  std::ifstream file(KVMARK_SOURCE_DIR "/results/record-schema.json");
+  const std::string committed{std::istreambuf_iterator<char>(file), {}};
+  const std::string now = record_schema().dump(2) + "\n";
+  const std::string copy = ::testing::TempDir() + "record-schema.json";
+  std::ofstream(copy) << now;
+  EXPECT_TRUE(committed == now) << "copy " << copy << " over results/record-schema.json";
+}
+
+TEST(RecordSchema, ListsEveryFieldAsRequired) {
+  const Json schema = record_schema();
+  const Json& ttft = schema["properties"]["latency"]["properties"]["ttft_ms"];
+  EXPECT_EQ(ttft["anyOf"][0]["$ref"], "#/$defs/summary");
+  EXPECT_THAT(ttft["description"].get<std::string>(), HasSubstr("Unit: ms"));
+  EXPECT_EQ(schema["properties"]["latency"]["required"].size(), 5u);
+  EXPECT_EQ(schema["properties"]["status"]["enum"].size(), 4u);
+  EXPECT_EQ(schema["properties"]["env"]["additionalProperties"], false);
+  EXPECT_EQ(schema["properties"]["case"]["additionalProperties"], true);
+}
+
+// A locale with a comma as decimal point and points between thousands, for streams and, where the
+// system has one, for C.
+class CommaLocale {
+ public:
+  CommaLocale() : cpp_(std::locale::global(std::locale(std::locale::classic(), new Comma))) {
+    for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"}) {
+      if (std::setlocale(LC_ALL, name)) break;
+    }
+  }
+  ~CommaLocale() {
+    std::locale::global(cpp_);
+    std::setlocale(LC_ALL, "C");
+  }
+
+ private:
+  struct Comma : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  std::locale cpp_;
+};
+
+class RecordFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = ::testing::TempDir() + "kvmark_records_" + info->name();
+    std::filesystem::remove_all(folder_);
+    path_ = folder_ + "/run/records.jsonl";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void write(const std::string& text) {
+    std::filesystem::create_directories(folder_ + "/run");
+    std::ofstream(path_, std::ios::binary) << text;
+  }
+  std::string text() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::string folder_, path_;
+};
+
+TEST_F(RecordFiles, AppendingMakesTheFolderAndReadingGivesTheSame) {
+  append_record(path_, good_record());
+  append_record(path_, good_record());
+  const RecordFile file = read_records(path_);
+  ASSERT_EQ(file.records.size(), 2u);
+  EXPECT_EQ(file.records[1], good_record());
+  EXPECT_FALSE(file.torn.has_value());
+}
+
+TEST_F(RecordFiles, ATornLastLineIsReportedAndTheRestRead) {
+  write("{\"a\":1}\n{\"a\":2}\n{\"a\":");
+  const RecordFile file = read_records(path_);
+  EXPECT_EQ(file.records.size(), 2u);
+  ASSERT_TRUE(file.torn.has_value());
+  EXPECT_THAT(*file.torn, HasSubstr("records.jsonl:3: "));
+}
+
+TEST_F(RecordFiles, AppendingAfterATornLineLosesNoRecord) {
+  // Longer than the piece that is read at once, torn with and without a line end.
+  for (const char* end : {"", "\n"}) {
+    write("{\"a\":1}\n{\"a\":\"" + std::string(9000, 'x') + end);
+    append_record(path_, {{"a", 2}});
+    EXPECT_EQ(text(), "{\"a\":1}\n{\"a\":2}\n");
+  }
+}
+
+TEST_F(RecordFiles, AWholeRecordWithoutLineEndIsKept) {
+  write("{\"a\":1}\n{\"a\":2}");
+  EXPECT_EQ(read_records(path_).records.size(), 2u);
+  append_record(path_, {{"a", 3}});
+  EXPECT_EQ(text(), "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n");
+}
+
+TEST_F(RecordFiles, AFileThatIsTornAltogetherStartsAgain) {
+  write("{\"a");
+  EXPECT_TRUE(read_records(path_).records.empty());
+  append_record(path_, {{"a", 1}});
+  EXPECT_EQ(text(), "{\"a\":1}\n");
+}
+
+TEST_F(RecordFiles, EveryCutOfAFileKeepsTheWholeLines) {
+  const std::string whole = "{\"a\":1}\n{\"a\":{\"b\":2}}\n{\"a\":3}\n";
+  for (size_t cut = 0; cut <= whole.size(); ++cut) {
+    write(whole.substr(0, cut));
+    const size_t before = read_records(path_).records.size();
+    append_record(path_, {{"a", 4}});
+    const RecordFile after = read_records(path_);
+    EXPECT_EQ(after.records.size(), before + 1) << "cut at " << cut;
+    EXPECT_FALSE(after.torn.has_value()) << "cut at " << cut;
+  }
+}
+
+TEST_F(RecordFiles, DamageElsewhereNamesTheLine) {
+  write("{\"a\":1}\n\n[1]\n{\"a\":2}\n");
+  try {
+    read_records(path_);
+    FAIL() << "nothing thrown";
+  } catch (const std::exception& error) {
+    EXPECT_THAT(error.what(), HasSubstr("records.jsonl:3: not a record"));
+  }
+}
+
+TEST_F(RecordFiles, AMissingFileAndAnUnwritableFolderAreNamed) {
+  EXPECT_THROW(read_records(path_), std::runtime_error);
+  write("x");
+  EXPECT_THROW(append_record(path_ + "/below/a/file.jsonl", good_record()), std::runtime_error);
+}
+
+TEST_F(RecordFiles, EmptyHoldsNothing) {
+  write("");
+  EXPECT_TRUE(read_records(path_).records.empty());
+  EXPECT_FALSE(read_records(path_).torn.has_value());
+}
+
+TEST_F(RecordFiles, NumbersSurviveACommaLocale) {
+  const CommaLocale locale;
+  append_record(path_, {{"x", 1234567.25}, {"n", 1234567}, {"tiny", 1e-300}});
+  EXPECT_EQ(text(), "{\"x\":1234567.25,\"n\":1234567,\"tiny\":1e-300}\n");
+  EXPECT_EQ(read_records(path_).records.at(0)["x"], 1234567.25);
+}
+
+TEST_F(RecordFiles, WhatJsonCannotHoldIsReplaced) {
+  append_record(path_, {{"nan", std::nan("")}, {"reason", "bytes \xff here"}});
+  const Json record = read_records(path_).records.at(0);
+  EXPECT_TRUE(record["nan"].is_null());
+  EXPECT_EQ(record["reason"], "bytes \xEF\xBF\xBD here");
+}
+
+}  // namespace
+}  // namespace kvmark
