@@ -1,0 +1,122 @@
+#include "bench/run/list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "bench/plan/plan.h"
+#include "bench/record/metrics.h"
+#include "engines/catalog/catalog.h"
+#include "engines/catalog/engine_spec.h"
+#include "engines/codecs/codec.h"
+#include "engines/core/check.h"
+#include "engines/core/nearest.h"
+#include "engines/model/config.h"
+
+namespace kvmark {
+namespace {
+
+constexpr int kCommonDim = 64;  // head_dim at which codecs are shown
+
+// Columns padded to their widest cell, the last one left as it is.
+using Cells = std::vector<std::string>;
+
+std::string aligned(const std::vector<Cells>& rows) {
+  std::vector<size_t> widths(rows.front().size());
+  for (const Cells& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out;
+  for (const Cells& row : rows) {
+    for (size_t i = 0; i + 1 < row.size(); ++i) out += fmt::format("{:<{}}  ", row[i], widths[i]);
+    out += row.back() + "\n";
+  }
+  return out;
+}
+
+std::string engines() {
+  std::vector<Cells> rows{{"engine", "preset", "use"}};
+  for (const CatalogEntry& entry : catalog()) {
+    rows.push_back({entry.engine.name(), preset_of(entry.engine),
+                    entry.refusal ? "refused: " + entry.refusal->reason : entry.use});
+  }
+  return aligned(rows);
+}
+
+std::string codec_list() {
+  std::vector<Cells> rows{{"codec", "bits/element", "kernel", "tolerance"}};
+  for (const Codec& codec : codecs()) {
+    const TileSpec tile = codec.tile(kCommonDim);
+    const double bits = 8.0 * static_cast<double>(tile.bytes) / tile.tokens / kCommonDim;
+    rows.push_back({std::string(codec.name), fmt::format("{:g}", bits), std::string(codec.kernel),
+                    fmt::format("{:g}", codec.tolerance)});
+  }
+  return aligned(rows) + fmt::format("bits at head_dim {}, scales included; SIMD target {}\n",
+                                     kCommonDim, simd_target());
+}
+
+std::string layouts() {
+  return aligned({{"recompute", "keeps nothing: every step feeds the whole sequence"},
+                  {"contiguous", "one run of rows a sequence, reserved up to max_seq_len"},
+                  {"paged:B", "blocks of B rows from a pool, and a block table a sequence"}});
+}
+
+std::string policies() {
+  return aligned({{"stop", "refuses what goes past max_seq_len (the default)"},
+                  {"grow[:F]", "starts small and grows by the factor F (2) when it is full"}});
+}
+
+std::string models() {
+  std::vector<Cells> rows{{"model", "family", "layers", "d_model", "heads", "head_dim", "ffn",
+                           "vocab", "context", "parameters"}};
+  for (const std::string& name : model_preset_names()) {
+    const ModelConfig m = model_preset(name);
+    rows.push_back({name, std::string(family_name(m.family)), std::to_string(m.layers),
+                    std::to_string(m.d_model), fmt::format("{}:{}", m.heads, m.kv_heads),
+                    std::to_string(m.head_dim), std::to_string(m.ffn), std::to_string(m.vocab),
+                    std::to_string(m.context), std::to_string(parameter_count(m))});
+  }
+  return aligned(rows);
+}
+
+std::string devices() {
+  return aligned({{"cpu", fmt::format("SIMD target {}", simd_target())},
+                  {"cuda", "not in this build: its cases are rows `skipped`"}});
+}
+
+std::string metrics() {
+  std::vector<Cells> rows{{"metric", "unit", "definition"}};
+  for (const Field& field : record_fields()) {
+    if (field.role != FieldRole::metric) continue;
+    rows.push_back(
+        {std::string(field.path), std::string(field.unit), std::string(field.definition)});
+  }
+  return aligned(rows);
+}
+
+struct Topic {
+  const char* name;
+  std::string (*text)();
+};
+constexpr Topic kTopics[] = {
+    {"engines", engines}, {"codecs", codec_list}, {"layouts", layouts}, {"policies", policies},
+    {"models", models},   {"devices", devices},   {"metrics", metrics}, {"fields", plan_reference}};
+
+}  // namespace
+
+std::vector<std::string> list_topics() {
+  std::vector<std::string> names;
+  for (const Topic& topic : kTopics) names.push_back(topic.name);
+  return names;
+}
+
+std::string list(const std::string& topic) {
+  for (const Topic& t : kTopics) {
+    if (topic == t.name) return t.text();
+  }
+  throw UsageError(fmt::format("list: unknown topic `{}`{}; expected one of: {}", topic,
+                               did_you_mean(topic, list_topics()), fmt::join(list_topics(), ", ")));
+}
+
+}  // namespace kvmark
