@@ -32,8 +32,8 @@ struct Plan {
 };
 
 // `key` is an axis or field by its dotted path in the plan or its flag's name ("workload.seq_len",
-// "engines", "sampling.rounds"), `text` its value as on the command line ("128-8192*2", "8:2,32:8");
-// `flag` is how to name it in an error ("--seq-len").
+// "engines", "sampling.rounds"), `text` its value as on the command line ("128-8192*2",
+// "8:2,32:8"); `flag` is how to name it in an error ("--seq-len").
 struct Override {
   std::string flag, key, text;
 };
