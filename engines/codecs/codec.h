@@ -4,13 +4,18 @@
 //
 //   struct F32 {
 //     static constexpr const char* kName = "f32";          // as in engine names
-//     static constexpr double kTolerance = 1e-5;           // bound of a correct kernel's rel. RMS error
-//     static constexpr double kStoredBound = 1e-5;         // max |decoded − encoded| / max |row|
-//     static TileSpec tile(int dim);                       // one KV head of `dim` channels
+//     static constexpr double kTolerance = 1e-5;           // bound of a correct kernel's rel. RMS
+//     error static constexpr double kStoredBound = 1e-5;         // max |decoded − encoded| / max
+//     |row| static TileSpec tile(int dim);                       // one KV head of `dim` channels
 //     static int64_t scale_bytes(int dim);                 // of one row: scales and zero points
-//     static int encode(const float* row, int dim, std::byte* tile, int slot);   // → values clamped
-//     static void decode(const std::byte* tile, int slot, int dim, float* row);
+//     static int encode(const float* row, int dim, std::byte* tile, int slot);   // → values
+//     clamped static void decode(const std::byte* tile, int slot, int dim, float* row);
 //   };
+//
+// encode and decode are KVMARK_HD static KVMARK_INLINE (core/bits.h), so that they become vector
+// code of each SIMD target; scale_bytes + payload + padding = tile bytes. Input of encode is
+// finite; what the format cannot reach saturates. A format whose rows are plain floats also has
+//     static const float* rows_in_place(const std::byte* tiles);
 //
 // Its line in registry.h makes it a codec everywhere: the `generic` kernel is compiled from encode
 // and decode for every SIMD target, and the conformance tests run over it.
@@ -26,7 +31,8 @@
 namespace kvmark {
 
 // Consecutive slots whose tiles lie one behind the other: slot s of the run is row
-// (first_slot + s) % tokens of tile (first_slot + s) / tokens, counted from `tiles`.
+// (first_slot + s) % tokens of tile (first_slot + s) / tokens, counted from `tiles`. At most kBlock
+// rows.
 struct TileRun {
   const std::byte* tiles = nullptr;
   int first_slot = 0;

@@ -1,0 +1,176 @@
+// Groups of channels that share a scale: what int8 and int4 have in common.
+//
+// A group is `kGroup` consecutive channels of a row; the last one is shorter where the group does
+// not divide the head dimension. Scales and minima are f16, and values are quantized with the scale
+// as stored, not as computed, so that its rounding is part of the code's own rounding.
+#pragma once
+
+#include <cstdint>
+
+#include "engines/codecs/codec.h"
+#include "engines/core/bits.h"
+
+namespace kvmark {
+
+KVMARK_HD inline int groups_of(int dim, int group) { return (dim + group - 1) / group; }
+KVMARK_HD inline int64_t round_up_even(int64_t bytes) { return (bytes + 1) / 2 * 2; }
+
+// The largest f16 that is ≤ x, within ±65504.
+KVMARK_HD KVMARK_INLINE uint16_t f16_at_or_below(float x) {
+  const float bounded = x > -kF16Max ? x : -kF16Max;
+  const uint16_t nearest = f32_to_f16(bounded);
+  const int toward_minus_infinity = nearest & 0x8000 ? 1 : -1;
+  return static_cast<uint16_t>(f16_to_f32(nearest) > bounded ? nearest + toward_minus_infinity
+                                                             : nearest);
+}
+
+// A non-negative scale in f16; `saturated` where it is beyond the range.
+struct GroupScale {
+  uint16_t bits;
+  float value;
+  bool saturated;
+};
+
+KVMARK_HD KVMARK_INLINE GroupScale group_scale(float exact) {
+  const uint16_t bits = f32_to_f16(exact < kF16Max ? exact : kF16Max);
+  return {bits, f16_to_f32(bits), exact > kF16Max};
+}
+
+// What a group's codes mean: x ≈ offset + scale · code. Scale · code is exact in f32 (11 + 8 bits),
+// so a fused and an unfused addition give the same bits on every SIMD target.
+struct Affine {
+  float scale;
+  float offset;
+};
+
+// Codes −kMax … kMax around zero: x ≈ scale · code. |error| ≤ scale / 2, and at the group's largest
+// value up to its f16 rounding (2^−11) more.
+template <int kMax>
+struct SymmetricGroup {
+  static constexpr int kWords = 1;  // f16 words stored: scale
+  GroupScale scale;
+
+  KVMARK_HD static KVMARK_INLINE SymmetricGroup fit(const float* x, int n) {
+    // The order of magnitudes is that of their bits, and integers make the loop vector code.
+    uint32_t largest = 0;
+    for (int i = 0; i < n; ++i) {
+      const uint32_t magnitude = bits_of(x[i]) & 0x7fffffffu;
+      largest = magnitude > largest ? magnitude : largest;
+    }
+    return {group_scale(float_of(largest) / kMax)};
+  }
+  // A scale of 0 stands for a group of zeros, or of values too small for its step: code 0.
+  KVMARK_HD KVMARK_INLINE int code(float x) const {
+    const float steps = x / (scale.value > 0 ? scale.value : 1.0f);
+    const float lower = steps > -kMax ? steps : -kMax;
+    return round_to_int(lower < kMax ? lower : kMax);
+  }
+  KVMARK_HD KVMARK_INLINE void store(uint16_t* words) const { words[0] = scale.bits; }
+  KVMARK_HD static KVMARK_INLINE Affine load(const uint16_t* words) {
+    return {f16_to_f32(words[0]), 0.0f};
+  }
+  // Values that a saturated scale cannot reach.
+  KVMARK_HD KVMARK_INLINE int clamped(const float* x, int n) const {
+    int count = 0;
+    if (scale.saturated) {
+      for (int i = 0; i < n; ++i) count += abs_of(x[i]) > kMax * kF16Max;
+    }
+    return count;
+  }
+};
+
+// Codes 0 … kMax above the minimum: x ≈ minimum + scale · code. The minimum is rounded down, so
+// that no value lies below it, and the scale spans what is then left: a group of equal values is
+// exact where the value is an f16 number (scale 0), and closer than its f16 rounding elsewhere.
+template <int kMax>
+struct AsymmetricGroup {
+  static constexpr int kWords = 2;  // f16 words stored: scale, minimum
+  uint16_t minimum_bits;
+  float minimum;
+  GroupScale scale;
+
+  KVMARK_HD static KVMARK_INLINE AsymmetricGroup fit(const float* x, int n) {
+    float low = x[0], high = x[0];
+    for (int i = 1; i < n; ++i) {
+      low = x[i] < low ? x[i] : low;
+      high = x[i] > high ? x[i] : high;
+    }
+    const uint16_t bits = f16_at_or_below(low);
+    const float minimum = f16_to_f32(bits);
+    const float span = high > minimum ? high - minimum : 0.0f;
+    return {bits, minimum, group_scale(span / kMax)};
+  }
+  KVMARK_HD KVMARK_INLINE int code(float x) const {
+    const float steps = (x - minimum) / (scale.value > 0 ? scale.value : 1.0f);
+    const float lower = steps > 0 ? steps : 0.0f;
+    return round_to_int(lower < kMax ? lower : kMax);
+  }
+  KVMARK_HD KVMARK_INLINE void store(uint16_t* words) const {
+    words[0] = scale.bits;
+    words[1] = minimum_bits;
+  }
+  KVMARK_HD static KVMARK_INLINE Affine load(const uint16_t* words) {
+    return {f16_to_f32(words[0]), f16_to_f32(words[1])};
+  }
+  // Values below any f16, and values that a saturated scale cannot reach.
+  KVMARK_HD KVMARK_INLINE int clamped(const float* x, int n) const {
+    int count = 0;
+    for (int i = 0; i < n; ++i) count += x[i] < -kF16Max;
+    if (scale.saturated) {
+      for (int i = 0; i < n; ++i) count += x[i] - minimum > kMax * kF16Max;
+    }
+    return count;
+  }
+};
+
+// A row of grouped codes, one token to a tile:
+//
+//   words of group 0, words of group 1, … (f16) | codes of group 0, codes of group 1, … | padding
+//
+// Scales stand first, so that they are aligned for any dim and at hand before the codes; the size
+// is padded to an even number for the same reason. `Group` is one of the above, `Codes` says how
+// the codes of a group lie in bytes (full groups take kGroup / kPerByte each).
+template <typename Group, typename Codes, int kGroup>
+struct GroupedRow {
+  static_assert(kGroup == 32 || kGroup == 64 || kGroup == 128);
+  static constexpr double kTolerance = 1e-5;
+
+  static TileSpec tile(int dim) {
+    return {.tokens = 1, .bytes = round_up_even(scale_bytes(dim) + Codes::bytes(dim)), .align = 2};
+  }
+  KVMARK_HD static KVMARK_INLINE int64_t scale_bytes(int dim) {
+    return int64_t{2} * Group::kWords * groups_of(dim, kGroup);
+  }
+
+  KVMARK_HD static KVMARK_INLINE int encode(const float* row, int dim, std::byte* tile,
+                                            int /*slot*/) {
+    auto* words = reinterpret_cast<uint16_t*>(tile);
+    auto* codes = reinterpret_cast<uint8_t*>(tile + scale_bytes(dim));
+    int clamped = 0;
+    for (int first = 0; first < dim; first += kGroup) {
+      const int n = dim - first < kGroup ? dim - first : kGroup;
+      const Group group = Group::fit(row + first, n);
+      group.store(words);
+      Codes::pack(group, row + first, n, codes);
+      clamped += group.clamped(row + first, n);
+      words += Group::kWords;
+      codes += kGroup / Codes::kPerByte;
+    }
+    return clamped;
+  }
+  KVMARK_HD static KVMARK_INLINE void decode(const std::byte* tile, int /*slot*/, int dim,
+                                             float* row) {
+    const auto* words = reinterpret_cast<const uint16_t*>(tile);
+    const auto* codes = reinterpret_cast<const uint8_t*>(tile + scale_bytes(dim));
+    int first = 0;
+    // A count known to the compiler makes the full groups straight vector code.
+    for (; first + kGroup <= dim; first += kGroup) {
+      Codes::unpack(codes, kGroup, Group::load(words), row + first);
+      words += Group::kWords;
+      codes += kGroup / Codes::kPerByte;
+    }
+    if (first < dim) Codes::unpack(codes, dim - first, Group::load(words), row + first);
+  }
+};
+
+}  // namespace kvmark
