@@ -3,9 +3,9 @@
 #include <cblas.h>
 
 #include <algorithm>
-#include <bit>
 #include <vector>
 
+#include "engines/core/bits.h"
 #include "engines/core/buffer.h"
 #include "engines/core/check.h"
 #include "engines/cpu/cpu_backend_kernels.h"
@@ -21,29 +21,13 @@ constexpr int kPanelRows = 128;
 // Numbers that make it worth to wake the other threads.
 constexpr int64_t kGrain = 16384;
 
-// The nearest f16, halves to even; too large becomes infinity.
-uint16_t f16_of(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint32_t sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);
-  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);
-  if (magnitude < 0x38800000u) {
-    // Subnormal: adding 0.5 lets the hardware round to its unit of 2⁻²⁴.
-    const float rounded = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(rounded) - 0x3f000000u));
-  }
-  const uint32_t odd = (magnitude >> 13) & 1;
-  return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
-}
-
-uint16_t bf16_of(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);
-  return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1)) >> 16);
-}
-
+// Rounds to the nearest, halves to even.
 void narrow(const float* from, int n, WeightType type, uint16_t* out) {
-  std::transform(from, from + n, out, type == WeightType::f16 ? f16_of : bf16_of);
+  if (type == WeightType::f16) {
+    for (int i = 0; i < n; ++i) out[i] = f32_to_f16(from[i]);
+  } else {
+    for (int i = 0; i < n; ++i) out[i] = f32_to_bf16(from[i]);
+  }
 }
 
 const float* floats_of(const Weight& vector) {
