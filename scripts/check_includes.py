@@ -113,6 +113,7 @@ def compile_alone(root, header, flags):
         ["g++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{root}"]
         + flags
         + ["-x", "c++", "-"],
+        cwd=root,
         input=f'#include "{name}"\n',
         capture_output=True,
         text=True,
