@@ -3,19 +3,20 @@
 // A format is one header with a struct of static members (see f32.h for the smallest):
 //
 //   struct F32 {
-//     static constexpr const char* kName = "f32";          // as in engine names
-//     static constexpr double kTolerance = 1e-5;           // bound of a correct kernel's rel. RMS
-//     error static constexpr double kStoredBound = 1e-5;         // max |decoded − encoded| / max
-//     |row| static TileSpec tile(int dim);                       // one KV head of `dim` channels
-//     static int64_t scale_bytes(int dim);                 // of one row: scales and zero points
-//     static int encode(const float* row, int dim, std::byte* tile, int slot);   // → values
-//     clamped static void decode(const std::byte* tile, int slot, int dim, float* row);
+//     static constexpr const char* kName = "f32";   // as in engine names
+//     static constexpr double kTolerance = 1e-5;    // of a correct kernel: relative RMS error
+//     static constexpr double kStoredBound = 1e-5;  // max |decoded − encoded| / max |row|
+//     static TileSpec tile(int dim);                // one KV head of `dim` channels
+//     static int64_t scale_bytes(int dim);          // of one row: scales and zero points
+//     // → values clamped. Input is finite; what the format cannot reach saturates.
+//     static int encode(const float* row, int dim, std::byte* tile, int slot);
+//     static void decode(const std::byte* tile, int slot, int dim, float* row);
+//     // Only where rows are plain floats, one behind the other: no decoding is needed.
+//     static const float* rows_in_place(const std::byte* tiles);
 //   };
 //
-// encode and decode are KVMARK_HD static KVMARK_INLINE (core/bits.h), so that they become vector
-// code of each SIMD target; scale_bytes + payload + padding = tile bytes. Input of encode is
-// finite; what the format cannot reach saturates. A format whose rows are plain floats also has
-//     static const float* rows_in_place(const std::byte* tiles);
+// encode and decode are KVMARK_HD and KVMARK_INLINE (core/bits.h): a plain loop in them becomes
+// vector code of each SIMD target.
 //
 // Its line in registry.h makes it a codec everywhere: the `generic` kernel is compiled from encode
 // and decode for every SIMD target, and the conformance tests run over it.

@@ -61,6 +61,7 @@ struct GenericKernels {
     return {.name = Format::kName,
             .kernel = "generic",
             .tolerance = Format::kTolerance,
+            .stored_bound = Format::kStoredBound,
             .tile = &Format::tile,
             .scale_bytes = &Format::scale_bytes,
             .encode = &encode,

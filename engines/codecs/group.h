@@ -31,8 +31,9 @@ struct GroupScale {
   bool saturated;
 };
 
+// Rounded up, so that no value of the group lies beyond its last code.
 KVMARK_HD KVMARK_INLINE GroupScale group_scale(float exact) {
-  const uint16_t bits = f32_to_f16(exact < kF16Max ? exact : kF16Max);
+  const auto bits = static_cast<uint16_t>(f16_at_or_below(-exact) ^ 0x8000u);
   return {bits, f16_to_f32(bits), exact > kF16Max};
 }
 
@@ -43,11 +44,11 @@ struct Affine {
   float offset;
 };
 
-// Codes −kMax … kMax around zero: x ≈ scale · code. |error| ≤ scale / 2, and at the group's largest
-// value up to its f16 rounding (2^−11) more.
+// Codes −kMax … kMax around zero: x ≈ scale · code. |error| ≤ scale / 2.
 template <int kMax>
 struct SymmetricGroup {
-  static constexpr int kWords = 1;  // f16 words stored: scale
+  static constexpr int kWords = 1;                      // f16 words stored: scale
+  static constexpr double kStoredBound = 0.505 / kMax;  // half a step; 1 % for the scale's rounding
   GroupScale scale;
 
   KVMARK_HD static KVMARK_INLINE SymmetricGroup fit(const float* x, int n) {
@@ -85,6 +86,8 @@ struct SymmetricGroup {
 template <int kMax>
 struct AsymmetricGroup {
   static constexpr int kWords = 2;  // f16 words stored: scale, minimum
+  // Half a step where the values span twice the largest; 1 % for the rounding of the two words.
+  static constexpr double kStoredBound = 1.01 / kMax;
   uint16_t minimum_bits;
   float minimum;
   GroupScale scale;
@@ -134,6 +137,7 @@ template <typename Group, typename Codes, int kGroup>
 struct GroupedRow {
   static_assert(kGroup == 32 || kGroup == 64 || kGroup == 128);
   static constexpr double kTolerance = 1e-5;
+  static constexpr double kStoredBound = Group::kStoredBound;
 
   static TileSpec tile(int dim) {
     return {.tokens = 1, .bytes = round_up_even(scale_bytes(dim) + Codes::bytes(dim)), .align = 2};
