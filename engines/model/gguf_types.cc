@@ -1,10 +1,9 @@
 #include "engines/model/gguf_types.h"
 
 #include <array>
-#include <bit>
-#include <cmath>
 #include <cstring>
 
+#include "engines/core/bits.h"
 #include "engines/core/check.h"
 
 // Multi-byte fields are little-endian. All products below (an f16 scale × a 4- to 8-bit sub-scale ×
@@ -15,17 +14,6 @@ namespace kvmark {
 namespace {
 
 using Bytes = const uint8_t*;
-
-float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
-float f16_to_f32(uint16_t bits) {
-  const uint32_t sign = uint32_t{bits & 0x8000u} << 16;
-  const uint32_t magnitude = bits & 0x7fffu;
-  if (magnitude >= 0x7c00)
-    return std::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
-  const float value = magnitude < 0x400 ? std::ldexp(static_cast<float>(magnitude), -24)
-                                        : std::bit_cast<float>((magnitude << 13) + 0x38000000);
-  return sign != 0 ? -value : value;
-}
 
 float load_f32(Bytes p) {
   float value;
