@@ -1,0 +1,30 @@
+// Numbers and text as people read them; the same in every locale.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace kvmark {
+
+inline constexpr std::string_view kNothing = "—";  // what null looks like
+
+// Four significant digits without an exponent from 0.001 up (12345, 123.4, 0.01234), three with one
+// below.
+std::string human_number(double value);
+
+// 0.031 → 3.1e-02.
+std::string human_error(double value);
+
+// The value at a dotted path, or null where any part is missing.
+const nlohmann::ordered_json& value_at(const nlohmann::ordered_json& record, std::string_view path);
+
+// Characters of a UTF-8 text, each of them one column wide.
+size_t columns_of(std::string_view text);
+// The first `columns` characters, the last of them … where something was cut.
+std::string clip(std::string_view text, size_t columns);
+std::string pad_left(std::string_view text, size_t columns);
+std::string pad_right(std::string_view text, size_t columns);
+
+}  // namespace kvmark

@@ -1,0 +1,445 @@
+#include "bench/report/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bench/report/format.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kWidth = 140;     // of a terminal that most have
+constexpr size_t kLeastNote = 20;  // of a reason, however long the engine's name
+
+struct Heading {
+  std::string_view title, unit;
+};
+constexpr std::array<Heading, 13> kColumns = {{{"engine", ""},
+                                               {"context", "tokens"},
+                                               {"decode", "tok/s"},
+                                               {"TPOT", "ms"},
+                                               {"ITL p50", "ms"},
+                                               {"ITL p99", "ms"},
+                                               {"TTFT", "ms"},
+                                               {"KV live", "bytes"},
+                                               {"reserved", "bytes"},
+                                               {"KV/token", "bytes"},
+                                               {"correct", "rel. RMS"},
+                                               {"loss", ""},
+                                               {"speed-up", "×"}}};
+
+constexpr std::string_view kDefinitions[] = {
+    "context: prompt + generated tokens of a sequence.",
+    "decode: generated tokens of all sequences, the first of each left out, over decode wall time; "
+    "median of the rounds.",
+    "TPOT: (end − first token)/(n − 1), mean of the rounds. ITL: gaps between tokens, all rounds "
+    "together.",
+    "TTFT: first token − start, median of the rounds. A percentile that too few samples carry is "
+    "—.",
+    "KV live: committed rows, by formula; reserved: what the allocator holds; KV/token: (live + "
+    "tables)/positions.",
+    "correct: error against fp64 attention over the engine's own stored rows; ✗ is wrong and "
+    "invalid.",
+    "loss, against uncompressed f32: KLD of the next token in nats (trained weights on text), else "
+    "attn, error of the attention.",
+};
+
+struct Row {
+  std::vector<std::string> cells;  // a row that is not ok ends after engine and context
+  std::string note;                // its status and reason
+};
+
+struct Section {
+  std::string heading;
+  std::string baseline;  // "" where no row is ok
+  std::vector<Row> rows;
+};
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::replace(text.begin(), text.end(), '\r', ' ');
+  return text;
+}
+
+// ---- Which rows belong together ----
+
+constexpr std::string_view kEngineKeys[] = {"engine", "preset"};
+constexpr std::string_view kLengthKeys[] = {"prompt_len", "gen_len", "seq_len", "max_seq_len"};
+// What the heading says in words of its own, or what says nothing to a reader.
+constexpr std::string_view kHeadingKeys[] = {"model",    "family",  "level",   "weights",
+                                             "layers",   "d_model", "heads",   "kv_heads",
+                                             "head_dim", "batch",   "threads", "device"};
+
+template <size_t n>
+bool is_one_of(std::string_view key, const std::string_view (&keys)[n]) {
+  return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
+}
+
+// The case without its engine and lengths, as text: equal for the rows of one section.
+std::string section_key(const Json& record) {
+  Json rest = Json::object();
+  for (const auto& [key, value] : value_at(record, "case").items()) {
+    if (!is_one_of(key, kEngineKeys) && !is_one_of(key, kLengthKeys)) rest[key] = value;
+  }
+  return rest.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string length_key(const Json& record) {
+  std::string key;
+  for (std::string_view name : kLengthKeys) {
+    key += value_at(value_at(record, "case"), name).dump() + " ";
+  }
+  return key;
+}
+
+int64_t length(const Json& record, std::string_view path) {
+  const Json& value = value_at(record, path);
+  return value.is_number_integer() ? value.get<int64_t>() : 0;
+}
+
+using Group = std::vector<const Json*>;
+
+// In the order in which the sections first come up; within one by context, then as recorded.
+std::vector<Group> group_records(Records records) {
+  std::vector<Group> groups;
+  std::map<std::string, size_t> index;
+  for (const Json& record : records) {
+    const auto [it, is_new] = index.emplace(section_key(record), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[it->second].push_back(&record);
+  }
+  for (Group& group : groups) {
+    std::stable_sort(group.begin(), group.end(), [](const Json* a, const Json* b) {
+      return std::pair(length(*a, "case.prompt_len"), length(*a, "case.gen_len")) <
+             std::pair(length(*b, "case.prompt_len"), length(*b, "case.gen_len"));
+    });
+  }
+  return groups;
+}
+
+// Keys of the cases that the heading has no words for and that differ between the sections.
+std::vector<std::string> varying_keys(Records records) {
+  std::map<std::string, std::string> first;
+  std::vector<std::string> keys;
+  for (const Json& record : records) {
+    for (const auto& [key, value] : value_at(record, "case").items()) {
+      if (is_one_of(key, kEngineKeys) || is_one_of(key, kLengthKeys)) continue;
+      if (is_one_of(key, kHeadingKeys)) continue;
+      const auto [it, is_new] = first.emplace(key, text_of(value));
+      if (is_new || it->second == text_of(value)) continue;
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+// ---- A row ----
+
+bool is_ok(const Json& record) { return value_at(record, "status") == "ok"; }
+
+std::string engine_label(const Json& record) {
+  const Json& preset = value_at(record, "case.preset");
+  if (preset.is_string() && !preset.get<std::string>().empty()) return preset.get<std::string>();
+  return text_of(value_at(record, "case.engine"));
+}
+
+std::string context_label(const Json& record) {
+  const Json& prompt = value_at(record, "case.prompt_len");
+  const Json& generated = value_at(record, "case.gen_len");
+  if (prompt.is_null() || generated.is_null()) return std::string(kNothing);
+  return fmt::format("{}+{}", text_of(prompt), text_of(generated));
+}
+
+std::optional<double> figure(const Json& record, std::string_view path) {
+  const Json& value = value_at(record, path);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+template <typename Format>
+std::string cell(const std::optional<double>& value, Format format) {
+  return value ? format(*value) : std::string(kNothing);
+}
+
+std::string correct_cell(const Json& record) {
+  const Json& passed = value_at(record, "accuracy.correct.passed");
+  const auto error = figure(record, "accuracy.correct.rel_rms");
+  if (!passed.is_boolean() || !error) return std::string(kNothing);
+  return fmt::format("{} {}", passed.get<bool>() ? "✓" : "✗", human_error(*error));
+}
+
+std::string loss_cell(const Json& record) {
+  if (const auto kld = figure(record, "accuracy.loss.kld_mean")) {
+    return "KLD " + human_error(*kld);
+  }
+  if (const auto error = figure(record, "accuracy.loss.attend_rel_rms")) {
+    return "attn " + human_error(*error);
+  }
+  return std::string(kNothing);
+}
+
+Row row_of(const Json& record, std::optional<double> base_tok_per_s) {
+  Row row{{engine_label(record), context_label(record)}, ""};
+  if (!is_ok(record)) {
+    row.note = fmt::format("{}: {}", text_of(value_at(record, "status")),
+                           one_line(text_of(value_at(record, "reason"))));
+    return row;
+  }
+  const auto decode = figure(record, "throughput.decode_tok_per_s");
+  std::optional<double> speed_up;
+  if (decode && base_tok_per_s && *base_tok_per_s > 0) speed_up = *decode / *base_tok_per_s;
+
+  const auto add = [&](std::string_view path, auto format) {
+    row.cells.push_back(cell(figure(record, path), format));
+  };
+  row.cells.push_back(cell(decode, human_number));
+  add("latency.tpot_ms.mean", human_number);
+  add("latency.itl_ms.p50", human_number);
+  add("latency.itl_ms.p99", human_number);
+  add("latency.ttft_ms.p50", human_number);
+  add("memory.kv_live_bytes", human_bytes);
+  add("memory.kv_reserved_bytes", human_bytes);
+  add("memory.kv_bytes_per_token", human_bytes);
+  row.cells.push_back(correct_cell(record));
+  row.cells.push_back(loss_cell(record));
+  row.cells.push_back(cell(speed_up, human_number));
+  return row;
+}
+
+// ---- A section ----
+
+// The engine that speeds are compared with: recompute, else the first that was measured.
+const Json* baseline_of(const Group& group) {
+  const Json* first = nullptr;
+  for (const Json* record : group) {
+    if (!is_ok(*record)) continue;
+    if (value_at(*record, "case.engine") == "recompute") return record;
+    if (!first) first = record;
+  }
+  return first;
+}
+
+std::string heading_of(const Json& record, const std::vector<std::string>& varying) {
+  const auto setting = [&](std::string_view key) {
+    const Json& value = value_at(value_at(record, "case"), key);
+    return value.is_null() ? std::string(kNothing) : text_of(value);
+  };
+  std::string text = fmt::format(
+      "{} ({}, {} layers, d_model {}, heads {}:{} of {}, weights {}) · level {} · batch {} · "
+      "threads {} · {}",
+      setting("model"), setting("family"), setting("layers"), setting("d_model"), setting("heads"),
+      setting("kv_heads"), setting("head_dim"), setting("weights"), setting("level"),
+      setting("batch"), setting("threads"), setting("device"));
+  for (const std::string& key : varying) text += fmt::format(" · {} {}", key, setting(key));
+  return text;
+}
+
+Section section_of(const Group& group, const std::vector<std::string>& varying) {
+  const Json* baseline = baseline_of(group);
+  std::map<std::string, std::optional<double>> base_tok_per_s;  // by length
+  for (const Json* record : group) {
+    if (!baseline || !is_ok(*record)) continue;
+    if (value_at(*record, "case.engine") != value_at(*baseline, "case.engine")) continue;
+    base_tok_per_s.emplace(length_key(*record), figure(*record, "throughput.decode_tok_per_s"));
+  }
+
+  Section section{heading_of(*group.front(), varying), "", {}};
+  if (baseline) {
+    section.baseline = fmt::format("speed-up against {}", engine_label(*baseline));
+  }
+  for (const Json* record : group) {
+    const auto base = base_tok_per_s.find(length_key(*record));
+    section.rows.push_back(
+        row_of(*record, base == base_tok_per_s.end() ? std::nullopt : base->second));
+  }
+  return section;
+}
+
+std::vector<Section> sections_of(Records records) {
+  const std::vector<std::string> varying = varying_keys(records);
+  std::vector<Section> sections;
+  for (const Group& group : group_records(records)) {
+    sections.push_back(section_of(group, varying));
+  }
+  return sections;
+}
+
+// ---- What stands below ----
+
+void add_once(std::vector<std::string>& lines, std::string line) {
+  if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
+}
+
+// "fp16 = contiguous/f16" for each preset whose name is not the engine's own.
+std::string preset_line(Records records) {
+  std::vector<std::string> names;
+  for (const Json& record : records) {
+    const std::string label = engine_label(record);
+    const std::string engine = text_of(value_at(record, "case.engine"));
+    if (label != engine) add_once(names, fmt::format("{} = {}", label, engine));
+  }
+  return names.empty() ? "" : fmt::format("engines: {}", fmt::join(names, ", "));
+}
+
+std::string machine_line(const Json& env) {
+  const auto known = [&](const char* key) {
+    const Json& value = value_at(env, key);
+    return value.is_null() ? "unknown" : text_of(value);
+  };
+  std::string line = fmt::format("measured on: {}, {} cores, {}, commit {}", known("cpu"),
+                                 known("cores"), known("compiler"), known("git"));
+  const Json& gpu = value_at(env, "gpu");
+  if (!gpu.is_null()) line += fmt::format(", {}", text_of(gpu));
+  return line;
+}
+
+std::vector<std::string> footer_of(Records records) {
+  std::vector<std::string> lines;
+  if (std::string presets = preset_line(records); !presets.empty()) lines.push_back(presets);
+  std::vector<std::string> doubts;
+  for (const Json& record : records) {
+    const Json& env = value_at(record, "env");
+    if (value_at(env, "compiler").is_null()) continue;  // a row that never ran
+    add_once(lines, machine_line(env));
+    for (const Json& doubt : value_at(env, "unstable")) add_once(doubts, text_of(doubt));
+  }
+  if (!doubts.empty()) {
+    lines.push_back(fmt::format("timings may be noisy: {}", fmt::join(doubts, "; ")));
+  }
+  for (std::string_view definition : kDefinitions) lines.emplace_back(definition);
+  return lines;
+}
+
+// ---- Rendering ----
+
+std::vector<size_t> widths_of(const Section& section) {
+  std::vector<size_t> widths;
+  for (const Heading& column : kColumns) {
+    widths.push_back(std::max(columns_of(column.title), columns_of(column.unit)));
+  }
+  for (const Row& row : section.rows) {
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      widths[i] = std::max(widths[i], columns_of(row.cells[i]));
+    }
+  }
+  return widths;
+}
+
+// Engine names to the left, figures to the right.
+std::string line_of(const std::vector<std::string>& cells, const std::vector<size_t>& widths) {
+  std::string line = pad_right(cells[0], widths[0]);
+  for (size_t i = 1; i < cells.size(); ++i) line += "  " + pad_left(cells[i], widths[i]);
+  return line;
+}
+
+std::string trimmed(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+// Breaks between words; further lines are indented.
+std::string wrapped(std::string_view text) {
+  std::string out, line;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (!line.empty() && columns_of(line) + 1 + columns_of(word) > kWidth) {
+      out += line + "\n";
+      line = " ";
+    }
+    if (!line.empty()) line += " ";
+    line += word;
+  }
+  return out + line + "\n";
+}
+
+std::string render(const Section& section) {
+  const std::vector<size_t> widths = widths_of(section);
+  std::vector<std::string> titles, units;
+  size_t total = 0;
+  for (size_t i = 0; i < kColumns.size(); ++i) {
+    titles.emplace_back(kColumns[i].title);
+    units.emplace_back(kColumns[i].unit);
+    total += widths[i] + (i > 0 ? 2 : 0);
+  }
+  std::string rule;
+  for (size_t i = 0; i < total; ++i) rule += "─";
+
+  std::string out = wrapped(section.heading);
+  if (!section.baseline.empty()) out += section.baseline + "\n";
+  out += trimmed(line_of(titles, widths)) + trimmed(line_of(units, widths)) + rule + "\n";
+  for (const Row& row : section.rows) {
+    std::string line = line_of(row.cells, widths);
+    if (!row.note.empty()) {
+      const size_t used = columns_of(line) + 2, limit = std::max(kWidth, total);
+      line += "  " + clip(row.note, std::max(kLeastNote, limit - std::min(limit, used)));
+    }
+    out += trimmed(std::move(line));
+  }
+  return out;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string markdown_of(const Section& section) {
+  std::string out = fmt::format("**{}**", section.heading);
+  if (!section.baseline.empty()) out += fmt::format("; {}", section.baseline);
+  out += "\n\n|";
+  for (const Heading& column : kColumns) {
+    out += column.unit.empty() ? fmt::format(" {} |", column.title)
+                               : fmt::format(" {}, {} |", column.title, column.unit);
+  }
+  out += "\n|:---|";
+  for (size_t i = 1; i < kColumns.size(); ++i) out += "---:|";
+  out += "\n";
+  for (const Row& row : section.rows) {
+    out += "|";
+    for (const std::string& cell : row.cells) out += " " + escaped(cell) + " |";
+    if (!row.note.empty()) {
+      out += " " + escaped(row.note) + " |";
+      for (size_t i = row.cells.size() + 1; i < kColumns.size(); ++i) out += " |";
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string table(Records records) {
+  if (records.empty()) return "no records\n";
+  std::string out;
+  for (const Section& section : sections_of(records)) out += render(section) + "\n";
+  for (const std::string& line : footer_of(records)) out += wrapped(line);
+  return out;
+}
+
+std::string markdown(Records records) {
+  if (records.empty()) return "no records\n";
+  std::string out;
+  for (const Section& section : sections_of(records)) out += markdown_of(section) + "\n";
+  for (const std::string& line : footer_of(records)) out += "- " + line + "\n";
+  return out;
+}
+
+}  // namespace kvmark

@@ -1,0 +1,299 @@
+#include "bench/report/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <locale>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "bench/record/record.h"
+#include "bench/record/stats.h"
+#include "bench/report/format.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// An ok row; `tok_per_s` fixes the timings.
+Json row(const std::string& engine, const std::string& preset, double tok_per_s) {
+  Json r = empty_record();
+  r["run_id"] = "run";
+  r["case_id"] = engine;
+  r["status"] = "ok";
+  r["case"].update(
+      {{"engine", engine},  {"preset", preset}, {"device", "cpu"},  {"model", "seed-gqa"},
+       {"family", "llama"}, {"level", "model"}, {"weights", "f32"}, {"layers", 4},
+       {"d_model", 512},    {"heads", 8},       {"kv_heads", 2},    {"head_dim", 64},
+       {"prompt_len", 0},   {"gen_len", 511},   {"seq_len", 511},   {"max_seq_len", 1024},
+       {"batch", 1},        {"threads", 2},     {"seed", 1},        {"pool_order", "fresh"},
+       {"repeat_kv", false}});
+  const std::vector<double> gaps(500, 1e3 / tok_per_s);
+  r["latency"]["tpot_ms"] = to_json(summarize(std::vector{1e3 / tok_per_s}));
+  r["latency"]["itl_ms"] = to_json(summarize(gaps));
+  r["latency"]["ttft_ms"] = to_json(summarize(std::vector{12.5}));
+  r["throughput"]["decode_tok_per_s"] = tok_per_s;
+  r["memory"]["kv_live_bytes"] = 2093056;
+  r["memory"]["kv_reserved_bytes"] = 4194304;
+  r["memory"]["kv_bytes_per_token"] = 4096;
+  r["accuracy"]["correct"] = {{"rel_rms", 3.1e-7}, {"tolerance", 1e-5}, {"passed", true}};
+  r["accuracy"]["loss"]["attend_rel_rms"] = 0.00042;
+  r["env"]["cpu"] = "Some CPU";
+  r["env"]["compiler"] = "gcc 12.2.0";
+  r["env"]["unstable"] = {"virtual machine"};
+  return r;
+}
+
+Json bad(const std::string& engine, const std::string& status, const std::string& reason) {
+  Json r = row(engine, "", 1);
+  r["status"] = status;
+  r["reason"] = reason;
+  return r;
+}
+
+std::vector<Json> quickstart() {
+  return {row("recompute", "recompute", 12.5), row("contiguous/f32", "contiguous", 1000),
+          row("contiguous/f16", "fp16", 1250)};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// The first line that starts with `start`, or "".
+std::string line_with(const std::string& text, const std::string& start) {
+  for (const std::string& line : lines_of(text)) {
+    if (line.starts_with(start)) return line;
+  }
+  return "";
+}
+
+TEST(Table, ShowsFiguresAndTheSpeedUpAgainstRecompute) {
+  const std::string text = table(quickstart());
+  EXPECT_THAT(text, HasSubstr("speed-up against recompute"));
+  const std::string fp16 = line_with(text, "fp16");
+  for (const char* part : {"0+511", "1250", "0.8000", "12.50", "2.00 MiB", "4 MiB", "4 KiB",
+                           "✓ 3.1e-07", "attn 4.2e-04", "100.0"}) {
+    EXPECT_THAT(fp16, HasSubstr(part));
+  }
+  EXPECT_THAT(text, HasSubstr("engines: contiguous = contiguous/f32, fp16 = contiguous/f16"));
+  EXPECT_THAT(text, HasSubstr("timings may be noisy: virtual machine"));
+}
+
+TEST(Table, ComparesWithTheFirstEngineWhereRecomputeIsMissing) {
+  std::vector<Json> records = quickstart();
+  records.erase(records.begin());
+  EXPECT_THAT(table(records), HasSubstr("speed-up against contiguous"));
+  EXPECT_THAT(line_with(table(records), "fp16"), HasSubstr("1.250"));
+}
+
+TEST(Table, AFailedBaselineIsNoBaseline) {
+  std::vector<Json> records = quickstart();
+  records[0]["status"] = "failed";
+  records[0]["reason"] = "killed by signal 9";
+  EXPECT_THAT(table(records), HasSubstr("speed-up against contiguous"));
+}
+
+TEST(Table, SpeedUpIsAtEqualLengthsOnly) {
+  std::vector<Json> records = quickstart();
+  records[1]["case"]["gen_len"] = 100;
+  const std::string text = table(records);
+  EXPECT_TRUE(line_with(text, "contiguous").ends_with("—"));
+  EXPECT_TRUE(line_with(text, "fp16").ends_with("100.0"));
+}
+
+TEST(Table, ColumnsLineUpThoughBytesAndCharactersDiffer) {
+  std::vector<Json> records = quickstart();
+  records[2]["accuracy"]["correct"]["passed"] = nullptr;  // — in place of ✓
+  records[2]["latency"]["itl_ms"]["p99"] = nullptr;
+  const std::vector<std::string> lines = lines_of(table(records));
+  const size_t width = columns_of(lines[4]);  // the rule
+  for (size_t i = 5; i < 8; ++i) EXPECT_EQ(columns_of(lines[i]), width) << lines[i];
+  for (const std::string& line : lines) EXPECT_LE(columns_of(line), 140u) << line;
+}
+
+TEST(Table, RowsThatAreNotOkShowStatusAndReasonOnly) {
+  std::vector<Json> records = quickstart();
+  records.push_back(bad("paged:16/f32", "failed", "worker was killed\nby signal 9"));
+  records.push_back(bad("contiguous/int4:g32", "invalid", std::string(300, 'x')));
+  const std::string text = table(records);
+  const std::string failed = line_with(text, "paged:16/f32");
+  EXPECT_THAT(failed, AllOf(HasSubstr("failed: worker was killed by signal 9"),
+                            Not(HasSubstr("2.00 MiB"))));
+  const std::string invalid = line_with(text, "contiguous/int4:g32");
+  EXPECT_THAT(invalid, HasSubstr("invalid: xxx"));
+  EXPECT_TRUE(invalid.ends_with("…"));
+  EXPECT_LE(columns_of(invalid), 140u);
+}
+
+TEST(Table, ARunThatGaveNothingIsStillATable) {
+  const std::vector<Json> records = {bad("paged:16/f32", "skipped", "no CUDA device")};
+  EXPECT_THAT(table(records),
+              AllOf(HasSubstr("skipped: no CUDA device"), Not(HasSubstr("speed-up against"))));
+  EXPECT_EQ(table({}), "no records\n");
+}
+
+TEST(Table, GroupsBySettingsAndNamesThoseThatVary) {
+  std::vector<Json> records = quickstart();
+  records.push_back(row("contiguous/f32", "contiguous", 500));
+  records.back()["case"]["repeat_kv"] = true;
+  std::swap(records[1], records[3]);
+  const std::string text = table(records);
+  EXPECT_THAT(text, HasSubstr("repeat_kv true"));
+  EXPECT_THAT(text, HasSubstr("repeat_kv false"));
+  EXPECT_THAT(text, Not(HasSubstr("seed 1")));  // the same everywhere
+  // A group's rows stand together: three of the first, then the other.
+  EXPECT_LT(text.find("fp16"), text.find("repeat_kv true"));
+}
+
+TEST(Table, RowsOfAGroupAreInOrderOfContext) {
+  std::vector<Json> records;
+  for (int prompt : {4096, 1024}) {
+    for (const char* engine : {"contiguous/f32", "contiguous/f16"}) {
+      records.push_back(row(engine, "", 10));
+      records.back()["case"]["prompt_len"] = prompt;
+    }
+  }
+  const std::string text = table(records);
+  EXPECT_LT(text.find("1024+511"), text.find("4096+511"));
+  EXPECT_LT(text.find("contiguous/f32"), text.find("contiguous/f16"));
+  EXPECT_EQ(text.find("level model"), text.rfind("level model"));
+}
+
+TEST(Table, NullIsADash) {
+  std::vector<Json> records = {row("contiguous/f32", "", 10)};
+  records[0]["throughput"]["decode_tok_per_s"] = nullptr;
+  records[0]["latency"]["tpot_ms"] = nullptr;
+  EXPECT_THAT(line_with(table(records), "contiguous/f32"), HasSubstr("0+511       —"));
+}
+
+TEST(Table, KldGoesBeforeTheErrorOfTheAttention) {
+  std::vector<Json> records = {row("contiguous/f16", "fp16", 10)};
+  records[0]["accuracy"]["loss"]["kld_mean"] = 2.5e-5;
+  EXPECT_THAT(line_with(table(records), "fp16"), HasSubstr("KLD 2.5e-05"));
+}
+
+TEST(Markdown, HasARowEachAndAsManyCellsAsHeadings) {
+  std::vector<Json> records = quickstart();
+  records.push_back(bad("paged:16/f32", "failed", "a|b"));
+  const std::string text = markdown(records);
+  const auto bars = [](const std::string& line) {
+    return std::count(line.begin(), line.end(), '|');
+  };
+  const auto headings = bars(line_with(text, "| engine"));
+  EXPECT_EQ(headings, 14);
+  EXPECT_EQ(bars(line_with(text, "|:---")), headings);
+  EXPECT_EQ(bars(line_with(text, "| fp16")), headings);
+  EXPECT_EQ(bars(line_with(text, "| paged:16/f32")), headings + 1);  // one is the reason's
+  EXPECT_THAT(text, HasSubstr("failed: a\\|b"));
+}
+
+// Reads RFC 4180 text the strict way.
+std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
+  std::vector<std::vector<std::string>> rows(1);
+  std::string cell;
+  bool in_quotes = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_quotes) {
+      if (c != '"') {
+        cell += c;
+      } else if (i + 1 < text.size() && text[i + 1] == '"') {
+        cell += text[++i];
+      } else {
+        in_quotes = false;
+      }
+    } else if (c == '"') {
+      in_quotes = true;
+    } else if (c == ',' || c == '\n') {
+      rows.back().push_back(std::move(cell));
+      cell.clear();
+      if (c == '\n') rows.emplace_back();
+    } else {
+      cell += c;
+    }
+  }
+  rows.pop_back();
+  return rows;
+}
+
+std::string cell_of(const std::vector<std::vector<std::string>>& rows, size_t number,
+                    const std::string& heading) {
+  for (size_t i = 0; i < rows[0].size(); ++i) {
+    if (rows[0][i] == heading) return rows[number].at(i);
+  }
+  ADD_FAILURE() << "no column " << heading;
+  return "";
+}
+
+TEST(Csv, HasARowARecordAndUnitsInTheHeadings) {
+  std::vector<Json> records = quickstart();
+  records.push_back(bad("paged:16/f32", "failed", "said \"no\", twice\nthen died"));
+  records[0]["latency"]["itl_ms"]["p50_ci95"] = {79.5, 80.5};
+  records[0]["env"]["unstable"] = {"load", "virtual machine"};
+  const auto rows = parse_csv(csv(records));
+  ASSERT_EQ(rows.size(), 5u);
+  for (const auto& cells : rows) EXPECT_EQ(cells.size(), rows[0].size());
+  EXPECT_EQ(cell_of(rows, 1, "case.engine"), "recompute");
+  EXPECT_EQ(cell_of(rows, 1, "latency.itl_ms.p50_ci95.high [ms]"), "80.5");
+  EXPECT_EQ(cell_of(rows, 2, "throughput.decode_tok_per_s [tokens/s]"), "1000.0");
+  EXPECT_EQ(cell_of(rows, 2, "latency.itl_ms.n"), "500");
+  EXPECT_EQ(cell_of(rows, 2, "latency.ttft_ms.p99 [ms]"), "");
+  EXPECT_EQ(cell_of(rows, 2, "case.repeat_kv"), "false");
+  EXPECT_EQ(cell_of(rows, 1, "env.unstable"), "load; virtual machine");
+  EXPECT_EQ(cell_of(rows, 4, "reason"), "said \"no\", twice\nthen died");
+}
+
+TEST(Csv, LeavesOutTheListsBehindTheFigures) {
+  EXPECT_THAT(csv(quickstart()), Not(HasSubstr("samples.itl_ms")));
+  EXPECT_EQ(parse_csv(csv({})).size(), 1u);  // the headings
+}
+
+struct CommaPoint : std::numpunct<char> {
+  char do_decimal_point() const override { return ','; }
+  char do_thousands_sep() const override { return '.'; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+TEST(Reports, AreTheSameInACommaLocale) {
+  const std::string before = csv(quickstart()) + table(quickstart());
+  const std::locale old = std::locale::global(std::locale(std::locale::classic(), new CommaPoint));
+  const std::string after = csv(quickstart()) + table(quickstart());
+  std::locale::global(old);
+  EXPECT_EQ(before, after);
+}
+
+TEST(Format, BytesHaveThreeDigitsAndBinaryUnits) {
+  EXPECT_EQ(human_bytes(0), "0 B");
+  EXPECT_EQ(human_bytes(999), "999 B");
+  EXPECT_EQ(human_bytes(1536), "1.50 KiB");
+  EXPECT_EQ(human_bytes(1024 * 1024 - 1), "1.00 MiB");
+  EXPECT_EQ(human_bytes(1024.0 * 1024 * 1024 * 1.25), "1.25 GiB");
+  EXPECT_EQ(human_bytes(34.5), "34.5 B");
+}
+
+TEST(Format, NumbersHaveFourDigits) {
+  EXPECT_EQ(human_number(0), "0.000");
+  EXPECT_EQ(human_number(12345.6), "12346");
+  EXPECT_EQ(human_number(123.456), "123.5");
+  EXPECT_EQ(human_number(0.0123456), "0.01235");
+  EXPECT_EQ(human_number(1.2e-5), "1.20e-05");
+}
+
+TEST(Format, ClipsAndPadsByCharacter) {
+  EXPECT_EQ(clip("×××××", 3), "××…");
+  EXPECT_EQ(clip("×××", 3), "×××");
+  EXPECT_EQ(pad_left("×", 3), "  ×");
+  EXPECT_EQ(pad_right("×", 3), "×  ");
+}
+
+}  // namespace
+}  // namespace kvmark
