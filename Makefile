@@ -13,7 +13,7 @@ build:
 run:
 	@scripts/setup.sh build plot
 	@scripts/build.sh release
-	@scripts/demo.sh
+	@build/bin/kvmark run configs/quickstart.yaml configs/codecs.yaml
 
 test:
 	@scripts/setup.sh build plot check
