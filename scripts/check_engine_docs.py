@@ -28,13 +28,13 @@ def base(name):
 
 def wanted(kvmark):
     """(what the page must name, who wants it)."""
-    for engine, preset, *_ in listed(kvmark, "engines")[1:]:
+    for engine, *cells in listed(kvmark, "engines")[1:]:
         layout, *codecs = engine.split("/")
         yield base(layout), f"engine {engine}"
         for codec in codecs[:1]:
             yield codec, f"engine {engine}"
-        if re.fullmatch(r"[a-z0-9]+", preset):
-            yield preset, f"preset {preset}"
+        if len(cells) == 2:  # an engine without a preset has only its use behind it
+            yield cells[0], f"preset {cells[0]}"
     for codec, *_ in listed(kvmark, "codecs")[1:-1]:  # the last line is a remark
         yield codec, f"codec {codec}"
     for topic in ("layouts", "policies"):
