@@ -1,22 +1,24 @@
 // Attention of packed query rows over stored rows, for every layout and codec.
 //
 // One driver owns mask, softmax, GQA, splits and merge; a codec brings `scores` and `accumulate`.
-// The softmax is computed online, block by block, with f32 states (Milakov & Gimelshein, 2018; Dao et
-// al., "FlashAttention", 2022); splits are merged as in FlashInfer and Flash-Decoding.
+// The softmax is computed online, block by block, with f32 states (Milakov & Gimelshein, 2018; Dao
+// et al., "FlashAttention", 2022); splits are merged as in FlashInfer and Flash-Decoding.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "engines/attention/softmax.h"
 #include "engines/codecs/codec.h"
+#include "engines/core/buffer.h"
 #include "engines/core/tensor.h"
 #include "engines/core/thread_pool.h"
 #include "engines/layouts/span.h"
 
 namespace kvmark {
 
-// Partial attention over some rows: m = max score, l = Σ e^(score − m), o = Σ e^(score − m) · v / l.
-// Nothing seen yet: m = −inf, l = 0, o = 0.
+// Partial attention over some rows: m = max score, l = Σ e^(score − m), o = Σ e^(score − m) · v /
+// l. Nothing seen yet: m = −inf, l = 0, o = 0.
 struct AttentionState {
   float m;
   float l;
@@ -24,11 +26,13 @@ struct AttentionState {
 
 // Merges state b with output o_b into state a with output o_a (dim floats each). Merging with an
 // empty state changes nothing; two empty states stay empty.
-void merge_states(AttentionState& a, float* o_a, const AttentionState& b, const float* o_b, int dim);
+void merge_states(AttentionState& a, float* o_a, const AttentionState& b, const float* o_b,
+                  int dim);
 
-// The queries of one sequence in a step: rows at positions first_position + i, each sees the rows of
-// `spans` at positions ≤ its own. q: (rows, heads · k_dim), after RoPE and scaled by 1/√k_dim;
-// out: (rows, heads · v_dim). A row that sees nothing gets zeros.
+// The queries of one sequence in a step: rows at positions first_position + i, each sees the rows
+// of `spans` (ascending positions; there may be gaps between spans) at positions ≤ its own. q:
+// (rows, heads · k_dim), after RoPE and scaled by 1/√k_dim; out: (rows, heads · v_dim). A row that
+// sees nothing gets zeros.
 struct QueryPiece {
   std::span<const Span> spans;
   int first_position = 0;
@@ -40,6 +44,10 @@ struct QueryPiece {
 struct AttentionShape {
   int heads = 0, kv_heads = 0, k_dim = 0, v_dim = 0;
 };
+
+// Work is split at fixed absolute positions, multiples of kSplit; each split has its own softmax
+// state, and the states are merged in ascending order, whether one thread did them all or not.
+inline constexpr int kSplit = 512;
 
 class AttentionDriver {
  public:
@@ -53,7 +61,62 @@ class AttentionDriver {
   void attend(std::span<const QueryPiece> pieces);
 
  private:
-  // As the implementation needs.
+  // The work of one thread at a time: some rows of a piece under one KV head, which are
+  // rows · group queries, in the order of rows.
+  struct Item {
+    const QueryPiece* piece;
+    int step_row;  // of the piece's first row among all rows of the call
+    int kv_head;
+    int first_row, rows;  // within the piece
+
+    int first_position() const { return piece->first_position + first_row; }
+    int visible() const { return first_position() + rows; }  // positions that the last row sees
+  };
+  // Views into one thread's part of scratch_, for up to max_queries_ queries.
+  struct Scratch {
+    float* q;      // (queries, k_dim)
+    float* s;      // (queries, kBlock): scores, then probabilities
+    float* o;      // (queries, v_dim): of one split
+    float* total;  // (queries, v_dim): of the splits so far
+    float* rows;   // (kBlock, max(k_dim, v_dim)): decoded
+    AttentionState* states;
+    AttentionState* totals;
+  };
+
+  void plan(std::span<const QueryPiece> pieces);
+  Item item_at(std::span<const QueryPiece> pieces, int index) const;
+  Scratch scratch_of(int thread);
+  int splits_of(const Item& item) const;
+
+  void pack_queries(const Item& item, const Scratch& scratch) const;
+  void attend_block(const Item& item, int first, int last, const Scratch& scratch) const;
+  void attend_split(const Item& item, int split, const Scratch& scratch) const;
+  void write_out(const Item& item, const Scratch& scratch) const;
+  void attend_whole(const Item& item, const Scratch& scratch) const;
+  void attend_part(const Item& item, int split, const Scratch& scratch);
+  void merge_parts(const Item& item, const Scratch& scratch) const;
+  int64_t part_index(const Item& item, int query, int split) const;
+
+  const AttentionShape shape_;
+  const Codec& k_;
+  const Codec& v_;
+  const SoftmaxKernels softmax_;
+  const int group_;  // query heads of a KV head
+  const int max_rows_, max_len_;
+  const int max_queries_;  // of an item
+  const int part_rows_;    // rows of a call whose splits may be worked on apart
+  ThreadPool& pool_;
+  int64_t scratch_floats_ = 0;  // of a thread
+  Buffer scratch_;
+
+  // Of the call.
+  int row_block_ = 1;          // rows of an item
+  int splits_ = 0;             // of the longest piece
+  std::vector<int> item_end_;  // by piece: items up to its end
+  std::vector<int> row_end_;   // by piece: rows up to its end
+
+  // Splits worked on apart, (row, head, split): states, and outputs of v_dim floats.
+  Buffer part_states_, part_outputs_;
 };
 
 // The yardstick: softmax(q·kᵀ/√k_dim)·v in double with an explicit mask, one row, one query head.
@@ -62,7 +125,8 @@ class AttentionDriver {
 void attend_reference(const double* q, int k_dim, const float* k, int k_stride, const float* v,
                       int v_stride, int v_dim, int visible, double* out);
 
-// Rotates one head row in double (reference) or float (engine).
+// Rotates the first rope.dims of the `dim` channels of one head row, in double. Engines use
+// RopeTable.
 void rope_reference(const Rope& rope, int position, int dim, double* row);
 
 }  // namespace kvmark

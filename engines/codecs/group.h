@@ -60,7 +60,7 @@ struct SymmetricGroup {
     }
     return {group_scale(float_of(largest) / kMax)};
   }
-  // A scale of 0 stands for a group of zeros, or of values too small for its step: code 0.
+  // A scale of 0 stands for a group of zeros.
   KVMARK_HD KVMARK_INLINE int code(float x) const {
     const float steps = x / (scale.value > 0 ? scale.value : 1.0f);
     const float lower = steps > -kMax ? steps : -kMax;
