@@ -183,10 +183,10 @@ std::string correct_cell(const Json& record) {
 
 std::string loss_cell(const Json& record) {
   if (const auto kld = figure(record, "accuracy.loss.kld_mean")) {
-    return "KLD " + human_error(*kld);
+    return fmt::format("KLD {}", human_error(*kld));
   }
   if (const auto error = figure(record, "accuracy.loss.attend_rel_rms")) {
-    return "attn " + human_error(*error);
+    return fmt::format("attn {}", human_error(*error));
   }
   return std::string(kNothing);
 }
@@ -341,7 +341,8 @@ std::vector<size_t> widths_of(const Section& section) {
 // Engine names to the left, figures to the right.
 std::string line_of(const std::vector<std::string>& cells, const std::vector<size_t>& widths) {
   std::string line = pad_right(cells[0], widths[0]);
-  for (size_t i = 1; i < cells.size(); ++i) line += "  " + pad_left(cells[i], widths[i]);
+  for (size_t i = 1; i < cells.size(); ++i)
+    line += fmt::format("  {}", pad_left(cells[i], widths[i]));
   return line;
 }
 
@@ -385,7 +386,8 @@ std::string render(const Section& section) {
     std::string line = line_of(row.cells, widths);
     if (!row.note.empty()) {
       const size_t used = columns_of(line) + 2, limit = std::max(kWidth, total);
-      line += "  " + clip(row.note, std::max(kLeastNote, limit - std::min(limit, used)));
+      const size_t room = std::max(kLeastNote, limit - std::min(limit, used));
+      line += fmt::format("  {}", clip(row.note, room));
     }
     out += trimmed(std::move(line));
   }
@@ -414,9 +416,9 @@ std::string markdown_of(const Section& section) {
   out += "\n";
   for (const Row& row : section.rows) {
     out += "|";
-    for (const std::string& cell : row.cells) out += " " + escaped(cell) + " |";
+    for (const std::string& cell : row.cells) out += fmt::format(" {} |", escaped(cell));
     if (!row.note.empty()) {
-      out += " " + escaped(row.note) + " |";
+      out += fmt::format(" {} |", escaped(row.note));
       for (size_t i = row.cells.size() + 1; i < kColumns.size(); ++i) out += " |";
     }
     out += "\n";
@@ -438,7 +440,7 @@ std::string markdown(Records records) {
   if (records.empty()) return "no records\n";
   std::string out;
   for (const Section& section : sections_of(records)) out += markdown_of(section) + "\n";
-  for (const std::string& line : footer_of(records)) out += "- " + line + "\n";
+  for (const std::string& line : footer_of(records)) out += fmt::format("- {}\n", line);
   return out;
 }
 
