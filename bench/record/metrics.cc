@@ -16,36 +16,36 @@ namespace {
 using enum FieldType;
 using enum FieldRole;
 
-constexpr Field identity_field(std::string_view path, std::string_view title,
-                               std::string_view definition, bool nullable = false,
-                               std::string_view values = "") {
+constexpr RecordField identity_field(std::string_view path, std::string_view title,
+                                     std::string_view definition, bool nullable = false,
+                                     std::string_view values = "") {
   return {path,       text,   identity, title, "", Better::none, Certainty::exact,
           definition, values, nullable};
 }
 
-constexpr Field setting_field(std::string_view path, FieldType type, std::string_view title,
-                              std::string_view definition, std::string_view values = "") {
+constexpr RecordField setting_field(std::string_view path, FieldType type, std::string_view title,
+                                    std::string_view definition, std::string_view values = "") {
   return {path, type, setting, title, "", Better::none, Certainty::exact, definition, values};
 }
 
-constexpr Field env_field(std::string_view path, FieldType type, std::string_view unit,
-                          std::string_view definition) {
+constexpr RecordField env_field(std::string_view path, FieldType type, std::string_view unit,
+                                std::string_view definition) {
   return {path,       type, FieldRole::environment, path, unit, Better::none, Certainty::noisy,
           definition, ""};
 }
 
-constexpr Field detail_field(std::string_view path, FieldType type, std::string_view unit,
-                             std::string_view definition) {
+constexpr RecordField detail_field(std::string_view path, FieldType type, std::string_view unit,
+                                   std::string_view definition) {
   return {path, type, detail, path, unit, Better::none, Certainty::noisy, definition, ""};
 }
 
-constexpr Field noisy(std::string_view path, FieldType type, std::string_view title,
-                      std::string_view unit, Better better, std::string_view definition) {
+constexpr RecordField noisy(std::string_view path, FieldType type, std::string_view title,
+                            std::string_view unit, Better better, std::string_view definition) {
   return {path, type, metric, title, unit, better, Certainty::noisy, definition, ""};
 }
 
-constexpr Field exact(std::string_view path, FieldType type, std::string_view title,
-                      std::string_view unit, Better better, std::string_view definition) {
+constexpr RecordField exact(std::string_view path, FieldType type, std::string_view title,
+                            std::string_view unit, Better better, std::string_view definition) {
   return {path, type, metric, title, unit, better, Certainty::exact, definition, ""};
 }
 
@@ -53,7 +53,7 @@ constexpr auto kSmaller = Better::smaller;
 constexpr auto kBigger = Better::bigger;
 constexpr auto kNone = Better::none;
 
-constexpr Field kFields[] = {
+constexpr RecordField kFields[] = {
     identity_field("schema", "schema", "Version of this format.", false, "kvmark/1"),
     identity_field("run_id", "run", "The run that this row belongs to."),
     identity_field("case_id", "case id",
@@ -278,10 +278,10 @@ constexpr std::array<std::string_view, 12> kSummaryParts = {
     "n", "mean", "stddev", "mad", "min", "p50", "p50_ci95", "p90", "p95", "p99", "max", "outliers"};
 
 // "latency.itl_ms.p99" → "latency.itl_ms" when that is a summary with such a part.
-const Field* field_of_part(std::string_view path) {
+const RecordField* field_of_part(std::string_view path) {
   const size_t dot = path.rfind('.');
   if (dot == std::string_view::npos) return nullptr;
-  const Field* field = find_field(path.substr(0, dot));
+  const RecordField* field = find_record_field(path.substr(0, dot));
   const bool is_part = std::find(kSummaryParts.begin(), kSummaryParts.end(),
                                  path.substr(dot + 1)) != kSummaryParts.end();
   return field && field->type == summary && is_part ? field : nullptr;
@@ -301,21 +301,21 @@ std::string_view direction_text(Better better) {
 
 }  // namespace
 
-std::span<const Field> record_fields() { return kFields; }
+std::span<const RecordField> record_fields() { return kFields; }
 
-const Field* find_field(std::string_view path) {
+const RecordField* find_record_field(std::string_view path) {
   const auto it = std::find_if(std::begin(kFields), std::end(kFields),
-                               [&](const Field& field) { return field.path == path; });
+                               [&](const RecordField& field) { return field.path == path; });
   return it == std::end(kFields) ? nullptr : it;
 }
 
-const Field& metric_field(std::string_view path) {
-  const Field* field = find_field(path);
+const RecordField& metric_field(std::string_view path) {
+  const RecordField* field = find_record_field(path);
   if (!field) field = field_of_part(path);
   if (field && field->role == metric) return *field;
 
   std::vector<std::string> names;
-  for (const Field& candidate : kFields) {
+  for (const RecordField& candidate : kFields) {
     if (candidate.role == metric) names.emplace_back(candidate.path);
   }
   throw UsageError(fmt::format("unknown metric `{}`{}; `kvmark list metrics` shows them all", path,
@@ -328,7 +328,7 @@ std::string metrics_markdown() {
   std::string out =
       "| metric | unit | better | kind | definition |\n"
       "|---|---|---|---|---|\n";
-  for (const Field& field : kFields) {
+  for (const RecordField& field : kFields) {
     if (field.role != metric) continue;
     out += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.path,
                        field.unit.empty() ? "–" : field.unit, direction_text(field.better),

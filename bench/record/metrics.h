@@ -30,7 +30,7 @@ enum class Better { none, smaller, bigger };
 // exact: the same in every run of one build and case. noisy: a measurement.
 enum class Certainty { exact, noisy };
 
-struct Field {
+struct RecordField {
   std::string_view path;  // dotted: "latency.ttft_ms"
   FieldType type;
   FieldRole role;
@@ -44,14 +44,14 @@ struct Field {
 };
 
 // Every field, in the order of the record.
-std::span<const Field> record_fields();
+std::span<const RecordField> record_fields();
 
 // The field of a path, or null. A summary's part is found by the summary's own path.
-const Field* find_field(std::string_view path);
+const RecordField* find_record_field(std::string_view path);
 
 // Throws UsageError that names the nearest metric unless `path` is one; a summary may be followed
 // by the part meant, such as "latency.itl_ms.p99".
-const Field& metric_field(std::string_view path);
+const RecordField& metric_field(std::string_view path);
 
 // The parts of a summary, in order: n, mean, ….
 std::span<const std::string_view> summary_parts();

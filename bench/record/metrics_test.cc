@@ -17,7 +17,7 @@ namespace {
 
 TEST(Fields, AreUniqueAndSaidInWords) {
   std::set<std::string_view> paths;
-  for (const Field& field : record_fields()) {
+  for (const RecordField& field : record_fields()) {
     EXPECT_TRUE(paths.insert(field.path).second) << field.path << " stands twice";
     EXPECT_EQ(field.definition.back(), '.') << field.path;
     EXPECT_EQ(field.definition.find('|'), std::string_view::npos) << field.path;
@@ -28,7 +28,7 @@ TEST(Fields, AreUniqueAndSaidInWords) {
 TEST(Fields, UnitAndPathAgree) {
   const std::pair<std::string_view, std::string_view> units[] = {
       {"_ms", "ms"}, {"_bytes", "bytes"}, {"_tok_per_s", "tokens/s"}, {"_gb_per_s", "GB/s"}};
-  for (const Field& field : record_fields()) {
+  for (const RecordField& field : record_fields()) {
     for (const auto& [suffix, unit] : units) {
       if (!field.path.ends_with(suffix) || field.role != FieldRole::metric) continue;
       EXPECT_EQ(field.unit, unit) << field.path;

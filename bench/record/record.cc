@@ -40,7 +40,7 @@ Json list_schema(const char* items, bool nullable) {
   return schema;
 }
 
-Json field_schema(const Field& field) {
+Json field_schema(const RecordField& field) {
   const auto of_type = [&]() -> Json {
     switch (field.type) {
       case FieldType::text:
@@ -102,7 +102,7 @@ Json summary_schema() {
 
 // ---- The check ----
 
-using FieldMap = std::unordered_map<std::string, const Field*>;  // by path
+using FieldMap = std::unordered_map<std::string, const RecordField*>;  // by path
 
 struct Checker {
   FieldMap fields;   // leaves
@@ -110,7 +110,7 @@ struct Checker {
   std::vector<std::string> problems;
 
   Checker() {
-    for (const Field& field : record_fields()) {
+    for (const RecordField& field : record_fields()) {
       const std::string path(field.path);
       fields.emplace(path, &field);
       for (size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1)) {
@@ -185,7 +185,7 @@ struct Checker {
     }
   }
 
-  void check_field(const Field& field, const Json& value) {
+  void check_field(const RecordField& field, const Json& value) {
     const std::string path(field.path);
     if (value.is_null()) {
       if (!field.nullable) report("{}: may not be null", path);
@@ -226,7 +226,7 @@ struct Checker {
   }
 
   void check_required(const Json& record) {
-    for (const Field& field : record_fields()) {
+    for (const RecordField& field : record_fields()) {
       const Json* at = &record;
       for (const std::string& key : split(field.path, '.')) {
         if (!at->is_object()) break;  // reported as a wrong type
@@ -266,7 +266,7 @@ struct Checker {
 
 Json empty_record() {
   Json record;
-  for (const Field& field : record_fields()) {
+  for (const RecordField& field : record_fields()) {
     Json* at = &record;
     for (const std::string& key : split(field.path, '.')) at = &(*at)[key];
   }
@@ -279,7 +279,7 @@ Json record_schema() {
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   schema["title"] = "kvmark record: one line of records.jsonl";
   schema.update(closed_object());
-  for (const Field& field : record_fields()) {
+  for (const RecordField& field : record_fields()) {
     Json* at = &schema;
     const std::vector<std::string> keys = split(field.path, '.');
     for (size_t i = 0; i < keys.size(); ++i) {

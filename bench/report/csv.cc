@@ -29,7 +29,7 @@ void add_interval(std::vector<Column>& columns, const std::string& path, std::st
   columns.push_back({heading(path + ".high", unit), path, 1});
 }
 
-void add_field(std::vector<Column>& columns, const Field& field) {
+void add_field(std::vector<Column>& columns, const RecordField& field) {
   const std::string path(field.path);
   switch (field.type) {
     case FieldType::numbers:
@@ -58,7 +58,7 @@ std::vector<std::string> further_case_keys(Records records) {
   std::vector<std::string> keys;
   for (const Json& record : records) {
     for (const auto& [key, value] : value_at(record, "case").items()) {
-      if (find_field(fmt::format("case.{}", key))) continue;
+      if (find_record_field(fmt::format("case.{}", key))) continue;
       if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
     }
   }
@@ -68,7 +68,7 @@ std::vector<std::string> further_case_keys(Records records) {
 std::vector<Column> columns_of_records(Records records) {
   std::vector<Column> columns;
   bool case_done = false;
-  for (const Field& field : record_fields()) {
+  for (const RecordField& field : record_fields()) {
     // The further keys of the case stand behind its last field.
     if (field.path.starts_with("sampling.") && !case_done) {
       for (const std::string& key : further_case_keys(records)) {
