@@ -13,7 +13,7 @@
 namespace kvmark {
 namespace {
 
-using enum FieldType;
+using enum RecordFieldType;
 using enum FieldRole;
 
 constexpr RecordField identity_field(std::string_view path, std::string_view title,
@@ -23,28 +23,29 @@ constexpr RecordField identity_field(std::string_view path, std::string_view tit
           definition, values, nullable};
 }
 
-constexpr RecordField setting_field(std::string_view path, FieldType type, std::string_view title,
-                                    std::string_view definition, std::string_view values = "") {
+constexpr RecordField setting_field(std::string_view path, RecordFieldType type,
+                                    std::string_view title, std::string_view definition,
+                                    std::string_view values = "") {
   return {path, type, setting, title, "", Better::none, Certainty::exact, definition, values};
 }
 
-constexpr RecordField env_field(std::string_view path, FieldType type, std::string_view unit,
+constexpr RecordField env_field(std::string_view path, RecordFieldType type, std::string_view unit,
                                 std::string_view definition) {
   return {path,       type, FieldRole::environment, path, unit, Better::none, Certainty::noisy,
           definition, ""};
 }
 
-constexpr RecordField detail_field(std::string_view path, FieldType type, std::string_view unit,
-                                   std::string_view definition) {
+constexpr RecordField detail_field(std::string_view path, RecordFieldType type,
+                                   std::string_view unit, std::string_view definition) {
   return {path, type, detail, path, unit, Better::none, Certainty::noisy, definition, ""};
 }
 
-constexpr RecordField noisy(std::string_view path, FieldType type, std::string_view title,
+constexpr RecordField noisy(std::string_view path, RecordFieldType type, std::string_view title,
                             std::string_view unit, Better better, std::string_view definition) {
   return {path, type, metric, title, unit, better, Certainty::noisy, definition, ""};
 }
 
-constexpr RecordField exact(std::string_view path, FieldType type, std::string_view title,
+constexpr RecordField exact(std::string_view path, RecordFieldType type, std::string_view title,
                             std::string_view unit, Better better, std::string_view definition) {
   return {path, type, metric, title, unit, better, Certainty::exact, definition, ""};
 }

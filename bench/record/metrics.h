@@ -8,7 +8,7 @@
 
 namespace kvmark {
 
-enum class FieldType {
+enum class RecordFieldType {
   text,
   integer,
   number,
@@ -32,7 +32,7 @@ enum class Certainty { exact, noisy };
 
 struct RecordField {
   std::string_view path;  // dotted: "latency.ttft_ms"
-  FieldType type;
+  RecordFieldType type;
   FieldRole role;
   std::string_view title;  // short, for a column
   std::string_view unit;   // "ms", "bytes", "tokens/s"; "" where a figure has none

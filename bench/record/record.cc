@@ -43,25 +43,25 @@ Json list_schema(const char* items, bool nullable) {
 Json field_schema(const RecordField& field) {
   const auto of_type = [&]() -> Json {
     switch (field.type) {
-      case FieldType::text:
+      case RecordFieldType::text:
         return type_schema("string", field.nullable);
-      case FieldType::integer:
+      case RecordFieldType::integer:
         return type_schema("integer", field.nullable);
-      case FieldType::number:
+      case RecordFieldType::number:
         return type_schema("number", field.nullable);
-      case FieldType::boolean:
+      case RecordFieldType::boolean:
         return type_schema("boolean", field.nullable);
-      case FieldType::summary:
+      case RecordFieldType::summary:
         return {{"anyOf", {{{"$ref", "#/$defs/summary"}}, {{"type", "null"}}}}};
-      case FieldType::interval:
+      case RecordFieldType::interval:
         return {{"anyOf", {{{"$ref", "#/$defs/interval"}}, {{"type", "null"}}}}};
-      case FieldType::texts:
+      case RecordFieldType::texts:
         return list_schema("string", field.nullable);
-      case FieldType::numbers:
+      case RecordFieldType::numbers:
         return list_schema("number", field.nullable);
-      case FieldType::objects:
+      case RecordFieldType::objects:
         return list_schema("object", field.nullable);
-      case FieldType::object:
+      case RecordFieldType::object:
         return type_schema("object", field.nullable);
     }
     throw LogicError(fmt::format("{}: a type without a schema", field.path));
@@ -192,29 +192,29 @@ struct Checker {
       return;
     }
     switch (field.type) {
-      case FieldType::text:
+      case RecordFieldType::text:
         if (!value.is_string()) return wrong_type(path, "text", value);
         break;
-      case FieldType::integer:
+      case RecordFieldType::integer:
         if (!value.is_number_integer()) return wrong_type(path, "an integer", value);
         break;
-      case FieldType::number:
+      case RecordFieldType::number:
         if (!value.is_number()) return wrong_type(path, "a number", value);
         break;
-      case FieldType::boolean:
+      case RecordFieldType::boolean:
         if (!value.is_boolean()) return wrong_type(path, "true or false", value);
         break;
-      case FieldType::summary:
+      case RecordFieldType::summary:
         return check_summary(path, value);
-      case FieldType::interval:
+      case RecordFieldType::interval:
         return check_interval(path, value);
-      case FieldType::texts:
+      case RecordFieldType::texts:
         return check_list(path, value, "text", &Json::is_string);
-      case FieldType::numbers:
+      case RecordFieldType::numbers:
         return check_list(path, value, "a number", &Json::is_number);
-      case FieldType::objects:
+      case RecordFieldType::objects:
         return check_list(path, value, "an object", &Json::is_object);
-      case FieldType::object:
+      case RecordFieldType::object:
         if (!value.is_object()) return wrong_type(path, "an object", value);
         break;
     }

@@ -32,12 +32,12 @@ void add_interval(std::vector<Column>& columns, const std::string& path, std::st
 void add_field(std::vector<Column>& columns, const RecordField& field) {
   const std::string path(field.path);
   switch (field.type) {
-    case FieldType::numbers:
-    case FieldType::objects:
+    case RecordFieldType::numbers:
+    case RecordFieldType::objects:
       return;  // lists behind the figures stay in the records
-    case FieldType::interval:
+    case RecordFieldType::interval:
       return add_interval(columns, path, field.unit);
-    case FieldType::summary:
+    case RecordFieldType::summary:
       for (std::string_view name : summary_parts()) {
         const std::string part = fmt::format("{}.{}", path, name);
         const bool count = name == "n" || name == "outliers";

@@ -87,7 +87,7 @@ std::string devices() {
 
 std::string metrics() {
   std::vector<Cells> rows{{"metric", "unit", "definition"}};
-  for (const Field& field : record_fields()) {
+  for (const RecordField& field : record_fields()) {
     if (field.role != FieldRole::metric) continue;
     rows.push_back(
         {std::string(field.path), std::string(field.unit), std::string(field.definition)});
