@@ -100,56 +100,58 @@ int32_t PagedStore::tail_block(const Piece& piece) const {
   return table(piece.seq)[static_cast<size_t>(piece.first / geometry_.block_slots)];
 }
 
-// A shared tail is copied by every writer but the last: those `before` in the step have left it.
-bool PagedStore::must_copy(std::span<const Piece> before, const Piece& piece) const {
-  const int32_t id = tail_block(piece);
-  if (id < 0 || pool_.references(id) == 1) return false;
-  const auto left = std::count_if(before.begin(), before.end(),
-                                  [&](const Piece& other) { return tail_block(other) == id; });
-  return pool_.references(id) - left > 1;
-}
-
-int PagedStore::blocks_needed(std::span<const Piece> pieces) const {
-  int64_t needed = 0;
+// The tail block that the piece must copy before it writes, −1 for none. Where all owners of a
+// block write in this step, the one with the most rows keeps it: it writes behind the rows of all
+// others, so that a rollback can give the block back to them.
+int32_t PagedStore::shared_tail(std::span<const Piece> pieces, size_t index) const {
+  const int32_t id = tail_block(pieces[index]);
+  if (id < 0 || pool_.references(id) == 1) return -1;
+  int writers = 0;
+  size_t longest = index;
   for (size_t i = 0; i < pieces.size(); ++i) {
-    const Piece& piece = pieces[i];
-    needed += geometry_.blocks(piece.first + piece.rows) - geometry_.blocks(piece.first);
-    needed += must_copy(pieces.first(i), piece);
+    if (tail_block(pieces[i]) != id) continue;
+    if (++writers == 1 || pieces[i].first >= pieces[longest].first) longest = i;
   }
-  return static_cast<int>(needed);
+  return writers == pool_.references(id) && longest == index ? -1 : id;
 }
 
-int32_t PagedStore::copy_tail(const Piece& piece) {
+void PagedStore::copy_tail(const Begun& begun) {
+  const Piece& piece = begun.piece;
   int32_t& entry = entries(piece.seq)[piece.first / geometry_.block_slots];
-  const int32_t shared = entry;
   entry = pool_.take();
   for (int l = 0; l < spec().layers; ++l) {
-    copy_slots(geometry_, block(l, shared), geometry_, block(l, entry),
+    copy_slots(geometry_, block(l, begun.shared), geometry_, block(l, entry),
                piece.first % geometry_.block_slots);
   }
-  pool_.release(shared);
+  pool_.release(begun.shared);
   record({.kind = "copy_on_write",
           .seq = piece.seq,
           .position = piece.first,
           .bytes = spec().layers * geometry_.block_bytes});
-  return shared;
 }
 
 std::optional<Refusal> PagedStore::begin(std::span<const Piece> pieces) {
-  const int needed = blocks_needed(pieces);
+  int64_t needed = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Piece& piece = pieces[i];
+    step_.push_back({piece, shared_tail(pieces, i)});
+    needed += step_.back().shared >= 0;
+    needed += geometry_.blocks(piece.first + piece.rows) - geometry_.blocks(piece.first);
+  }
   if (needed > pool_.available()) {
+    step_.clear();
     return Refusal{fmt::format(
         "the pool of {} blocks of {} positions is full: the step needs {} more, {} are free; raise "
         "the budget ({} bytes) or close a sequence",
         pool_.capacity(), geometry_.block_slots, needed, pool_.available(), spec().budget_bytes)};
   }
-  for (const Piece& piece : pieces) {
-    const int32_t tail = tail_block(piece);
-    const bool shared = tail >= 0 && pool_.references(tail) > 1;
-    step_.push_back({piece, shared ? copy_tail(piece) : -1});
+  for (const Begun& begun : step_) {
+    const Piece& piece = begun.piece;
+    if (begun.shared >= 0) copy_tail(begun);
     const int blocks = geometry_.blocks(piece.first + piece.rows);
-    for (int i = geometry_.blocks(piece.first); i < blocks; ++i)
+    for (int i = geometry_.blocks(piece.first); i < blocks; ++i) {
       entries(piece.seq)[i] = pool_.take();
+    }
   }
   return std::nullopt;
 }

@@ -41,7 +41,7 @@ class PagedStore : public RowStore {
   std::span<const int32_t> table(int seq) const;
 
  private:
-  // A piece of the open step, and the shared block that it replaced by its own copy.
+  // A piece of the open step, and the shared block that it replaces by its own copy; −1: none.
   struct Begun {
     Piece piece;
     int32_t shared = -1;
@@ -51,9 +51,8 @@ class PagedStore : public RowStore {
   }
   int32_t* entries(int seq) { return tables_.data() + int64_t{seq} * table_length_; }
   int32_t tail_block(const Piece& piece) const;
-  int blocks_needed(std::span<const Piece> pieces) const;
-  bool must_copy(std::span<const Piece> before, const Piece& piece) const;
-  int32_t copy_tail(const Piece& piece);
+  int32_t shared_tail(std::span<const Piece> pieces, size_t index) const;
+  void copy_tail(const Begun& begun);
   void free_from(int seq, int index);
   void release(int32_t id);
   void poison_behind(int seq, int rows);

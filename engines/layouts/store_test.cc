@@ -133,6 +133,32 @@ TEST(PagedStore, TheLastOwnerWritesInPlace) {
   EXPECT_EQ(store.take_events().size(), 1u);
 }
 
+// The longest owner writes in place: behind everyone's rows, whatever the order of the pieces.
+TEST(PagedStore, RollbackFindsTheRowsOfEveryOwner) {
+  for (const bool longest_first : {false, true}) {
+    PagedStore store(number_spec(3, 8), 4, std::nullopt);
+    store.open(0);
+    ASSERT_FALSE(store.begin(std::vector<Piece>{{0, 0, 3}}));
+    for (int i = 0; i < 3; ++i) write_row(store, 0, i, static_cast<uint64_t>(30 + i));
+    store.commit();
+    store.fork(0, 1, 1);
+    store.fork(0, 2, 2);
+    std::vector<Piece> pieces = {{0, 3, 2}, {1, 1, 4}, {2, 2, 1}};
+    if (!longest_first) std::reverse(pieces.begin(), pieces.end());
+    ASSERT_FALSE(store.begin(pieces));
+    for (const Piece& piece : pieces) {
+      for (int i = 0; i < piece.rows; ++i) write_row(store, piece.seq, piece.first + i, 99);
+    }
+    EXPECT_TRUE(holds(store, 1, {30, 99, 99, 99, 99}));
+    EXPECT_EQ(store.held().blocks_used, 5);
+    store.rollback();
+    EXPECT_TRUE(holds(store, 0, {30, 31, 32}));
+    EXPECT_TRUE(holds(store, 1, {30}));
+    EXPECT_TRUE(holds(store, 2, {30, 31}));
+    EXPECT_EQ(store.held().blocks_used, 1);
+  }
+}
+
 TEST(ContiguousStore, ReservesAtOpenAndFreesAtClose) {
   const StoreSpec spec = number_spec(2, 10);
   ContiguousStore store(spec, [](int) { return 10; });
