@@ -282,7 +282,7 @@ std::vector<std::string> split_engines(std::string_view text) {
         ((part.rfind("v=", 0) == 0 && names.back().find("k=") != std::string::npos) ||
          (part.rfind("k=", 0) == 0 && names.back().find("v=") != std::string::npos));
     if (second) {
-      names.back() += "," + part;
+      names.back().append(",").append(part);
     } else {
       names.push_back(std::move(part));
     }

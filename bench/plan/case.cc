@@ -5,6 +5,8 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "engines/core/check.h"
@@ -83,11 +85,8 @@ class Reader {
   void get(const char* key, T& target) const {
     const auto it = json_.find(key);
     if (it == json_.end() || it->is_null()) return;
-    try {
-      target = it->template get<T>();
-    } catch (const nlohmann::json::exception&) {
-      fail(key, *it);
-    }
+    if (!fits<T>(*it)) fail(key, *it);
+    target = it->template get<T>();
   }
 
   void get(const char* key, std::optional<double>& target) const {
@@ -118,6 +117,23 @@ class Reader {
   }
 
  private:
+  // nlohmann converts between numbers silently; a record must say what it means.
+  template <typename T>
+  static bool fits(const Json& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return value.is_boolean();
+    } else if constexpr (std::is_same_v<T, int>) {
+      return value.is_number_integer() && value >= std::numeric_limits<int>::min() &&
+             value <= std::numeric_limits<int>::max();
+    } else if constexpr (std::is_same_v<T, uint64_t>) {
+      return value.is_number_unsigned() || (value.is_number_integer() && value >= 0);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return value.is_number();
+    } else {
+      return value.is_string();
+    }
+  }
+
   [[noreturn]] void fail(const char* key, const Json& value) const {
     throw RuntimeError(fmt::format("{}.{}: cannot be read from {}", name_, key, value.dump()));
   }
@@ -169,9 +185,11 @@ nlohmann::json canonical(const Case& c) {
   }
   plain.score.text = std::filesystem::path(c.score.text).filename().string();
   Case defaults;
-  defaults.model.family = c.model.family;  // both have a rope, or neither
+  defaults.model.family = c.model.family;  // both have a rope, or neither, and the same for scoring
+  defaults.score.text = c.score.text;
   nlohmann::json json = without_defaults(to_json(plain), to_json(defaults));
   json["family"] = name_of(kFamilies, c.model.family);
+  if (!c.score.text.empty()) json["score"]["text"] = plain.score.text;
   json["engine"] = c.engine.name();
   json.erase("preset");
   json.erase("seq_len");

@@ -270,7 +270,7 @@ class GroupBuilder {
     c.gate = gate_of(c.engine);
     if (const auto refusal = check_engine(c.engine, kv_spec_of(c))) {
       fail_value(engine, "engines",
-                 fmt::format("`{}` cannot hold {} ({} KV heads of {}): {}", engine.text(),
+                 fmt::format("`{}` is not possible for {} ({} KV heads of {}): {}", engine.text(),
                              c.model.name, c.repeat_kv ? c.model.heads : c.model.kv_heads,
                              c.model.head_dim, refusal->reason));
     }

@@ -115,9 +115,11 @@ std::string type_words(const Field& f) {
 
 std::string default_words(const Field& f) {
   if (f.fallback.empty()) return f.fallback_words.empty() ? "–" : f.fallback_words;
-  std::string words = f.fallback;
-  for (size_t at = 0; (at = words.find(',', at)) != std::string::npos; at += 2)
-    words.insert(at + 1, " ");
+  std::string words;
+  for (const char c : f.fallback) {
+    words += c;
+    if (c == ',') words += ' ';
+  }
   return fmt::format("`{}`", words);
 }
 

@@ -1,0 +1,462 @@
+#include "bench/plan/plan.h"
+
+#include <gmock/gmock.h>
+
+#include <clocale>
+
+#include "bench/plan/test_files.h"
+
+namespace kvmark {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::vector<int> prompts(const Plan& plan) {
+  std::vector<int> all;
+  for (const Group& group : plan.groups) all.push_back(group.cases[0].prompt_len);
+  return all;
+}
+
+Case first(const Plan& plan) { return plan.groups.at(0).cases.at(0); }
+
+// --- what a plan gives
+// ----------------------------------------------------------------------------
+
+TEST(Plan, DefaultsMakeAWholeCase) {
+  const Plan plan = plan_of("name: tiny\n");
+  EXPECT_EQ(plan.name, "tiny");
+  ASSERT_EQ(plan.groups.size(), 1u);
+  ASSERT_EQ(plan.groups[0].cases.size(), 5u);
+  std::vector<std::string> presets;
+  for (const Case& c : plan.groups[0].cases) presets.push_back(c.preset);
+  EXPECT_THAT(presets, ElementsAre("recompute", "contiguous", "paged", "fp16", "compressed"));
+  const Case c = first(plan);
+  EXPECT_EQ(c.model.name, "seed-gqa");
+  EXPECT_EQ(c.device, "cpu");
+  EXPECT_EQ(c.prompt_len, 0);
+  EXPECT_EQ(c.gen_len, 64);
+  EXPECT_EQ(c.max_seq_len, c.model.context);
+  EXPECT_GE(c.threads, 1);
+  EXPECT_EQ(plan.sampling.rounds, 3);
+  EXPECT_EQ(plan.sampling.target_width, 0.02);
+}
+
+TEST(Plan, NameDefaultsToTheFile) { EXPECT_EQ(plan_of("threads: 1\n").name, "plan"); }
+
+TEST(Plan, AxesMultiplyAndTheLastIsFastest) {
+  const Plan plan = plan_of(
+      "engines: [contiguous, fp16]\n"
+      "workload: {prompt_len: [16, \"32-128*2\"], batch: [1, 2]}\n"
+      "threads: [1, 2]\n");
+  ASSERT_EQ(plan.groups.size(), 4u * 2 * 2);
+  EXPECT_EQ(plan.groups[0].cases.size(), 2u);
+  EXPECT_EQ(plan.groups[0].cases[0].threads, 1);
+  EXPECT_EQ(plan.groups[1].cases[0].threads, 2);
+  EXPECT_EQ(plan.groups[1].cases[0].batch, 1);
+  EXPECT_EQ(plan.groups[2].cases[0].batch, 2);
+  EXPECT_EQ(plan.groups[4].cases[0].prompt_len, 32);
+  EXPECT_EQ(plan.groups[15].cases[0].prompt_len, 128);
+}
+
+TEST(Plan, UnquotedRangesAreRanges) {
+  EXPECT_THAT(prompts(plan_of("workload: {prompt_len: 128-512*2}\n")), ElementsAre(128, 256, 512));
+  EXPECT_THAT(prompts(plan_of("workload:\n  prompt_len: 1,2\n")), ElementsAre(1, 2));
+}
+
+TEST(Plan, TheSameInJson) {
+  const TempFolder folder;
+  const Plan plan = load_plan(
+      folder.write("p.json",
+                   R"({"$schema": "schema.json", "engines": ["fp16", "paged:8/k=f16,v=int8:g32"],
+                       "model": {"heads": "8:4"}, "workload": {"prompt_len": "16-64*2"}})"),
+      {});
+  EXPECT_THAT(prompts(plan), ElementsAre(16, 32, 64));
+  EXPECT_EQ(plan.groups[0].cases[1].engine.name(), "paged:8/k=f16,v=int8:g32");
+  EXPECT_EQ(first(plan).model.kv_heads, 4);
+}
+
+TEST(Plan, CudaIsADeviceOfTheCase) {
+  const Plan plan = plan_of("devices: [cpu, cuda]\n");
+  ASSERT_EQ(plan.groups.size(), 2u);
+  EXPECT_EQ(plan.groups[1].cases[0].device, "cuda");
+}
+
+TEST(Plan, SeqLenGivesTheMissingLength) {
+  EXPECT_THAT(prompts(plan_of("workload: {seq_len: [128, 256], gen_len: 28}\n")),
+              ElementsAre(100, 228));
+  EXPECT_EQ(first(plan_of("workload: {seq_len: 128, prompt_len: 28}\n")).gen_len, 100);
+  EXPECT_EQ(first(plan_of("workload: {seq_len: 128}\n")).prompt_len, 64);  // gen_len's default
+  EXPECT_THAT(plan_error("workload: {seq_len: 128, prompt_len: 28, gen_len: 100}\n"),
+              HasSubstr("plan.yaml:1:21: workload.seq_len: prompt_len and gen_len are given too"));
+  EXPECT_THAT(plan_error("workload: {seq_len: 16, gen_len: 28}\n"),
+              HasSubstr("workload.seq_len: 16 is shorter than gen_len 28"));
+  EXPECT_THAT(plan_error("workload: {seq_len: 16, prompt_len: 16}\n"),
+              HasSubstr("16 leaves no token to generate after prompt_len 16"));
+}
+
+TEST(Plan, ShapesFollowTheFields) {
+  const ModelConfig heads = first(plan_of("model: {heads: 32:8}\n")).model;
+  EXPECT_EQ(heads.heads, 32);
+  EXPECT_EQ(heads.kv_heads, 8);
+  EXPECT_EQ(heads.head_dim, 64);  // stays
+
+  const ModelConfig wide = first(plan_of("model: {d_model: 1024}\n")).model;
+  EXPECT_EQ(wide.head_dim, 128);
+  EXPECT_EQ(wide.rope.dims, 128);
+  EXPECT_EQ(wide.ffn, 2816);
+
+  const ModelConfig gpt2 = first(plan_of("model: {preset: gpt2, heads: 6}\n")).model;
+  EXPECT_EQ(gpt2.kv_heads, 6);
+
+  const ModelConfig many =
+      first(plan_of("model: {layers: 2, kv_heads: 4, head_dim: 96, ffn: 64, "
+                    "vocab: 100, context: 256, rope_theta: 500000, "
+                    "qkv_bias: true, tied_embeddings: true}\nengines: [fp16]\n"))
+          .model;
+  EXPECT_EQ(many.layers, 2);
+  EXPECT_EQ(many.kv_heads, 4);
+  EXPECT_EQ(many.head_dim, 96);
+  EXPECT_EQ(many.rope.theta, 500000);
+  EXPECT_TRUE(many.qkv_bias);
+  EXPECT_TRUE(many.tied_embeddings);
+}
+
+TEST(Plan, ImpossibleShapesNameTheField) {
+  EXPECT_THAT(
+      plan_error("model: {heads: \"8:3\"}\n"),
+      HasSubstr("plan.yaml:1:16: model.heads: model seed-gqa: heads is 8 and kv_heads is 3"));
+  EXPECT_THAT(plan_error("model:\n  heads: 8:2\n  kv_heads: 4\n"),
+              StartsWith("plan.yaml:3:13: model.kv_heads: model.heads gives the KV heads already"));
+  EXPECT_THAT(plan_error("model: {d_model: 500}\n"),
+              HasSubstr("500 channels cannot be shared out over 8 heads"));
+  EXPECT_THAT(plan_error("model: {preset: gpt2, rope_theta: 10000}\n"),
+              HasSubstr("model.rope_theta: only the llama family has it"));
+  EXPECT_THAT(plan_error("model: {heads: eight}\n"), HasSubstr("expected `query:kv` heads"));
+  EXPECT_THAT(plan_error("model: {heads: \"8:\"}\n"), HasSubstr("got the text \"8:\""));
+}
+
+TEST(Plan, AttentionLevelTakesWhatItNeeds) {
+  const Case c =
+      first(plan_of("model: {preset: llama-3-8b, layers: 1}\n"
+                    "workload: {level: attention, prompt_len: 16384, gen_len: 17}\n"));
+  EXPECT_EQ(c.max_seq_len, 16448);  // 16,400 rounded up to 64; the model's context is no limit
+  EXPECT_THAT(plan_error("workload: {level: attention, gen_len: 1}\n"),
+              HasSubstr("workload.gen_len: at attention level a run needs at least 2"));
+  EXPECT_THAT(plan_error("workload: {level: attention, tokens: greedy}\n"),
+              HasSubstr("at attention level there are no tokens"));
+}
+
+TEST(Plan, WeightsAreF16ForFilesOnly) {
+  EXPECT_EQ(first(plan_of("name: x\n")).source.weights, WeightType::f32);
+  EXPECT_EQ(first(plan_of("model: {weights: {dtype: bf16, seed: 7}}\n")).source.weights,
+            WeightType::bf16);
+  EXPECT_EQ(first(plan_of("model: {weights: {dtype: bf16, seed: 7}}\n")).source.seed, 7u);
+}
+
+TEST(Plan, FoldersAreReadFromBesideThePlan) {
+  const TempFolder folder;
+  folder.write("model/config.json",
+               R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
+                   "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 128,
+                   "vocab_size": 256, "max_position_embeddings": 128, "rms_norm_eps": 1e-5})");
+  const Plan plan = load_plan(
+      folder.write("plans/p.yaml", "model: {dir: ../model}\nengines: [contiguous]\n"), {});
+  const Case c = first(plan);
+  EXPECT_EQ(c.source.name, folder.path("model"));
+  EXPECT_EQ(c.source.kind, ModelSource::Kind::dir);
+  EXPECT_EQ(c.model.kv_heads, 2);
+  EXPECT_EQ(c.max_seq_len, 128);
+}
+
+TEST(Plan, GatesGoToTheEnginesOfTheirCodec) {
+  const Plan plan = plan_of(
+      "engines: [contiguous, fp16, paged:16/f16, compressed, \"k=f16,v=int8:g32\"]\n"
+      "loss_gates:\n"
+      "  f16: {attend_rel_rms_max: 1.0e-3}\n"
+      "  int8:g32: {attend_rel_rms_max: 0.05}\n"
+      "  \"k=f16,v=int8:g32\": {attend_rel_rms_max: 0.04}\n");
+  const auto& cases = plan.groups[0].cases;
+  EXPECT_EQ(cases[0].gate.attend_rel_rms_max, std::nullopt);
+  EXPECT_EQ(cases[1].gate.attend_rel_rms_max, 1e-3);
+  EXPECT_EQ(cases[2].gate.attend_rel_rms_max, 1e-3);
+  EXPECT_EQ(cases[3].gate.attend_rel_rms_max, 0.05);
+  EXPECT_EQ(cases[4].gate.attend_rel_rms_max, 0.04);
+  EXPECT_EQ(cases[4].gate.kld_mean_max, std::nullopt);
+}
+
+TEST(Plan, GatesThatCouldNeverDecideAreErrors) {
+  EXPECT_THAT(plan_error("loss_gates: {f16: {kld_mean_max: 0.1}}\n"),
+              StartsWith("plan.yaml:1:34: loss_gates.f16.kld_mean_max: this loss is known only"));
+  EXPECT_THAT(plan_error("loss_gates: {f166: {attend_rel_rms_max: 0.1}}\n"), HasSubstr("`f16`"));
+  EXPECT_THAT(
+      plan_error("loss_gates: {f16: {kld_men_max: 0.1}}\n"),
+      HasSubstr("unknown key `kld_men_max` in `loss_gates.f16` (did you mean `kld_mean_max`?)"));
+  EXPECT_THAT(plan_error("loss_gates: {f16: 0.1}\n"), HasSubstr("`loss_gates.f16` is a section"));
+}
+
+// --- places and names in errors -----------------------------------------------------------------
+
+TEST(PlanErrors, UnknownKeysNameTheNearest) {
+  EXPECT_EQ(plan_error("workload:\n  gen_length: 5\n").substr(0, 83),
+            "plan.yaml:2:3: unknown key `gen_length` in `workload` (did you mean `gen_len`?); ex");
+  EXPECT_THAT(plan_error("engine: [paged]\n"),
+              StartsWith("plan.yaml:1:1: unknown key `engine` (did you mean `engines`?)"));
+  EXPECT_THAT(plan_error("batch: 4\n"), HasSubstr("(did you mean `workload.batch`?)"));
+  EXPECT_THAT(plan_error("zzzzzzzz: 4\n"),
+              HasSubstr("unknown key `zzzzzzzz`; expected one of: name"));
+  EXPECT_THAT(plan_error("x: {<<: 1}\n"), HasSubstr("unknown key `x`"));
+}
+
+TEST(PlanErrors, WrongTypes) {
+  EXPECT_EQ(
+      plan_error("workload: {gen_len: many}\n"),
+      "plan.yaml:1:21: workload.gen_len: expected a whole number from 1 to 16777216, or a range "
+      "such as `128-8192*2`, got `many`");
+  EXPECT_THAT(plan_error("workload: {gen_len: 1.5}\n"), HasSubstr("got `1.5`"));
+  EXPECT_THAT(plan_error("workload: {gen_len: 1e3}\n"), HasSubstr("got `1e3`"));
+  EXPECT_THAT(plan_error("workload: {gen_len: 0x10}\n"), HasSubstr("got `0x10`"));
+  EXPECT_THAT(plan_error("workload: {gen_len: {a: 1}}\n"), HasSubstr("got a map"));
+  EXPECT_THAT(plan_error("workload: {gen_len: [[1]]}\n"), HasSubstr("got a list"));
+  EXPECT_THAT(plan_error("workload:\n  gen_len:\n"), HasSubstr("got nothing"));
+  EXPECT_THAT(plan_error("workload: 5\n"),
+              HasSubstr("`workload` is a section; expected keys under"));
+  EXPECT_THAT(plan_error("sampling: {rounds: [1, 2]}\n"), HasSubstr("got a list"));
+  EXPECT_THAT(plan_error("sampling: {rounds: \"3\"}\n"), HasSubstr("got the text \"3\""));
+  EXPECT_THAT(plan_error("workload: {repeat_kv: yes}\n"), HasSubstr("expected `true` or `false`"));
+  EXPECT_THAT(plan_error("workload: {repeat_kv: \"true\"}\n"), HasSubstr("got the text \"true\""));
+  EXPECT_THAT(plan_error("sampling: {target_width: nan}\n"), HasSubstr("got `nan`"));
+  EXPECT_THAT(plan_error("sampling: {target_width: \"0.5\"}\n"), HasSubstr("got the text \"0.5\""));
+  EXPECT_THAT(plan_error("name: \"\"\n"), HasSubstr("plan.yaml:1:7: name: is empty"));
+}
+
+TEST(PlanErrors, LeadingZerosAreNeitherEightNorTen) {
+  EXPECT_EQ(
+      plan_error("workload: {gen_len: 010}\n"),
+      "plan.yaml:1:21: workload.gen_len: `010` has a leading zero; write it without (it is not "
+      "read as octal)");
+  EXPECT_THAT(plan_error("sampling: {budget_s: 010}\n"), HasSubstr("leading zero"));
+  EXPECT_THAT(plan_error("workload: {gen_len: [8, 010]}\n"), HasSubstr("plan.yaml:1:25: "));
+  EXPECT_THAT(plan_error("model: {heads: 08:2}\n"), HasSubstr("leading zero"));
+}
+
+TEST(PlanErrors, Bounds) {
+  EXPECT_THAT(plan_error("workload: {gen_len: 0}\n"),
+              HasSubstr("workload.gen_len: 0 is out of range; expected a whole number from 1 to"));
+  EXPECT_THAT(plan_error("workload: {batch: -1}\n"), HasSubstr("-1 is out of range"));
+  EXPECT_THAT(plan_error("workload: {prompt_len: 99999999999999999999}\n"), HasSubstr("too large"));
+  EXPECT_THAT(plan_error("sampling: {target_width: 1.5}\n"),
+              HasSubstr("1.5 is out of range; expected a number from 0 to 1"));
+  EXPECT_THAT(plan_error("workload: {gen_len: 0-4+1}\n"), HasSubstr("out of range"));
+}
+
+TEST(PlanErrors, EmptyAndRepeatedAxes) {
+  EXPECT_EQ(plan_error("engines: []\n"),
+            "plan.yaml:1:10: engines: the list is empty; give at least one value");
+  EXPECT_THAT(plan_error("workload: {batch: []}\n"), HasSubstr("the list is empty"));
+  EXPECT_THAT(plan_error("workload: {batch: [1, 2, 1]}\n"),
+              HasSubstr("plan.yaml:1:26: workload.batch: 1 stands here a second time"));
+  EXPECT_THAT(plan_error("engines: [fp16, contiguous/f16]\n"),
+              HasSubstr("engines: contiguous/f16 stands here a second time"));
+}
+
+TEST(PlanErrors, RangesInAxes) {
+  EXPECT_THAT(plan_error("workload: {prompt_len: 512-128*2}\n"),
+              StartsWith("plan.yaml:1:24: workload.prompt_len: the range `512-128*2` descends"));
+  EXPECT_THAT(plan_error("workload: {prompt_len: \"1-9\"}\n"),
+              HasSubstr("does not say how to step"));
+  EXPECT_THAT(plan_error("workload: {prompt_len: 0-9999+1, gen_len: 1-2+1}\nengines: [paged]\n"),
+              HasSubstr("the axes make more than 10000 cases"));
+}
+
+TEST(PlanErrors, Choices) {
+  EXPECT_THAT(plan_error("workload: {level: atention}\n"),
+              HasSubstr("workload.level: `atention` is not known (did you mean `attention`?); "
+                        "expected one of: model, attention"));
+  EXPECT_THAT(plan_error("devices: [cuda0]\n"), HasSubstr("(did you mean `cuda`?)"));
+  EXPECT_THAT(plan_error("model: {preset: seed-gpa}\n"), HasSubstr("(did you mean `seed-gqa`?)"));
+}
+
+TEST(PlanErrors, EnginesThatAreNone) {
+  EXPECT_THAT(
+      plan_error("engines:\n  - contiguous\n  - pagde:16/f32\n"),
+      AllOf(StartsWith("plan.yaml:3:5: engines: "), HasSubstr("pagde"), HasSubstr("`paged")));
+  EXPECT_THAT(plan_error("engines: [contiguous/k=f16,v=int8:g32]\n"), HasSubstr("plan.yaml:1:"));
+}
+
+TEST(PlanErrors, WhatTheCatalogRefuses) {
+  const std::string error = plan_error("engines: [contiguous, \"paged:16/f32/grow:2\"]\n");
+  EXPECT_THAT(
+      error,
+      StartsWith("plan.yaml:1:23: engines: `paged:16/f32/grow:2` is not possible for seed-gqa "
+                 "(2 KV heads of 64): policy grow is for contiguous only"));
+}
+
+TEST(PlanErrors, SizesThatNoMachineHolds) {
+  EXPECT_THAT(plan_error("model: {layers: 1024, heads: \"1024:1024\", head_dim: 1024}\n"
+                         "workload: {level: attention, prompt_len: 16000000, batch: 4096}\n"),
+              AllOf(StartsWith("plan.yaml:2:42: workload.prompt_len: 4096 × "),
+                    HasSubstr("no machine holds that")));
+}
+
+TEST(PlanErrors, LengthsThatDoNotFit) {
+  EXPECT_EQ(
+      plan_error("workload: {prompt_len: 100, gen_len: 100, max_seq_len: 128}\n"),
+      "plan.yaml:1:56: workload.max_seq_len: 128 is too small: prompt_len 100 and gen_len 100 "
+      "need 199");
+  EXPECT_THAT(
+      plan_error("model: {preset: gpt2}\nworkload: {prompt_len: 1000, gen_len: 100}\n"),
+      HasSubstr("workload.gen_len: prompt_len 1000 and gen_len 100 need 1099 positions, the "
+                "context of gpt2 is 1024; shorten the run or set model.context"));
+  EXPECT_EQ(
+      first(plan_of("workload: {prompt_len: 100, gen_len: 29, max_seq_len: 128}\n")).max_seq_len,
+      128);
+}
+
+TEST(PlanErrors, Sources) {
+  EXPECT_THAT(plan_error("model: {preset: gpt2, dir: x}\n"),
+              HasSubstr("model.dir: model.preset is given already"));
+  EXPECT_THAT(plan_error("model: {file: none.gguf}\n"),
+              AllOf(StartsWith("plan.yaml:1:15: model.file: there is no `none.gguf`"),
+                    HasSubstr("`make model`")));
+  EXPECT_THAT(plan_error("model: {file: plan.yaml}\n"), StartsWith("plan.yaml:1:15: model.file: "));
+  EXPECT_THAT(plan_error("score: {text: plan.yaml}\n"),
+              HasSubstr("score.text: scoring needs trained weights"));
+  EXPECT_THAT(plan_error("score: {positions: 10}\n"), HasSubstr("there is no score.text"));
+}
+
+// --- flags
+// ----------------------------------------------------------------------------------------
+
+TEST(Overrides, FlagsReplaceAxes) {
+  const Plan plan = plan_of("workload: {seq_len: [32, 64], gen_len: 8}\nmodel: {heads: 8:8}\n",
+                            {{"--seq-len", "seq_len", "128-512*2"},
+                             {"--heads", "heads", "8:2,32:8"},
+                             {"--engine", "engine", "fp16,k=f16,v=int8:g32,paged:8/int4:g32"},
+                             {"--threads", "threads", "1,2"},
+                             {"--rounds", "rounds", "5"},
+                             {"--set", "workload.repeat_kv", "true"}});
+  ASSERT_EQ(plan.groups.size(), 3u * 2 * 2);
+  ASSERT_EQ(plan.groups[0].cases.size(), 3u);
+  EXPECT_EQ(plan.groups[0].cases[1].engine.name(), "contiguous/k=f16,v=int8:g32");
+  EXPECT_EQ(first(plan).prompt_len, 120);
+  EXPECT_EQ(plan.groups.back().cases[0].model.heads, 32);
+  EXPECT_EQ(plan.sampling.rounds, 5);
+  EXPECT_TRUE(first(plan).repeat_kv);
+}
+
+TEST(Overrides, SeqLenAloneKeepsGenLen) {
+  const std::string yaml = "workload: {prompt_len: 100, gen_len: 8}\n";
+  const Case alone = first(plan_of(yaml, {{"--seq-len", "workload.seq_len", "64"}}));
+  EXPECT_EQ(alone.prompt_len, 56);
+  EXPECT_EQ(alone.gen_len, 8);
+  const Case with_prompt = first(plan_of(yaml, {{"--seq-len", "workload.seq_len", "64"},
+                                                {"--prompt-len", "workload.prompt_len", "60"}}));
+  EXPECT_EQ(with_prompt.prompt_len, 60);
+  EXPECT_EQ(with_prompt.gen_len, 4);
+  const Case with_gen = first(plan_of(
+      yaml, {{"--seq-len", "workload.seq_len", "64"}, {"--gen-len", "workload.gen_len", "60"}}));
+  EXPECT_EQ(with_gen.prompt_len, 4);
+}
+
+TEST(Overrides, PromptLenReplacesTheFilesSeqLen) {
+  const Case c = first(
+      plan_of("workload: {seq_len: 64, gen_len: 8}\n", {{"--prompt-len", "prompt_len", "10"}}));
+  EXPECT_EQ(c.prompt_len, 10);
+  EXPECT_EQ(c.gen_len, 8);
+  EXPECT_THAT(plan_error("name: x\n", {{"--seq-len", "seq_len", "64"},
+                                       {"--prompt-len", "prompt_len", "10"},
+                                       {"--gen-len", "gen_len", "10"}}),
+              StartsWith("--seq-len: prompt_len and gen_len are given too"));
+}
+
+TEST(Overrides, ModelComesBeforeSetWhateverTheOrder) {
+  const Plan plan = plan_of("model: {preset: gpt2}\n",
+                            {{"--set", "model.layers", "3"}, {"--model", "model", "seed-gqa"}});
+  EXPECT_EQ(first(plan).model.name, "seed-gqa");
+  EXPECT_EQ(first(plan).model.layers, 3);
+}
+
+TEST(Overrides, ModelFindsOutWhatItIs) {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder.path("hf"));
+  EXPECT_THAT(plan_error("name: x\n", {{"--model", "model", folder.path("hf")}}),
+              AllOf(StartsWith("--model: "), HasSubstr("config.json")));
+  EXPECT_THAT(plan_error("name: x\n", {{"--model", "model", "none.gguf"}}),
+              StartsWith("--model: there is no `none.gguf`"));
+  EXPECT_THAT(plan_error("name: x\n", {{"--model", "model", "no/such"}}),
+              StartsWith("--model: there is no file or folder `no/such`"));
+  EXPECT_THAT(plan_error("name: x\n", {{"--model", "model", "gtp2"}}),
+              HasSubstr("--model: `gtp2` is not known (did you mean `gpt2`?)"));
+}
+
+TEST(Overrides, ErrorsNameTheFlag) {
+  EXPECT_THAT(plan_error("name: x\n", {{"--gen-len", "gen_len", "many"}}),
+              StartsWith("--gen-len: expected a whole number"));
+  EXPECT_THAT(
+      plan_error("name: x\n", {{"--set", "workload.gen_lem", "4"}}),
+      StartsWith("--set: unknown key `workload.gen_lem` (did you mean `workload.gen_len`?)"));
+  EXPECT_THAT(plan_error("name: x\n", {{"--set", "gen_lenn", "4"}}),
+              StartsWith("--set: unknown key"));
+  EXPECT_THAT(plan_error("name: x\n", {{"--set", "workload", "4"}}),
+              StartsWith("--set: `workload` is a section; set one of its keys"));
+  EXPECT_THAT(plan_error("name: x\n", {{"--set", "workload.gen_len", "0"}}),
+              StartsWith("--set workload.gen_len: 0 is out of range"));
+  EXPECT_THAT(plan_error("name: x\n", {{"--engine", "engine", "paged,nonsense"}}),
+              StartsWith("--engine: "));
+  EXPECT_THAT(plan_error("name: x\n", {{"--engine", "engine", ""}}), StartsWith("--engine: "));
+  EXPECT_THAT(plan_error("name: x\n", {{"--batch", "batch", "1,1"}}),
+              StartsWith("--batch: 1 stands here a second time"));
+}
+
+TEST(Overrides, GatesCanBeSet) {
+  const Plan plan =
+      plan_of("engines: [fp16]\n", {{"--set", "loss_gates.f16.attend_rel_rms_max", "1e-3"}});
+  EXPECT_EQ(first(plan).gate.attend_rel_rms_max, 1e-3);
+}
+
+// --- the plan as run
+// --------------------------------------------------------------------------------
+
+TEST(AsRun, ReadsBackAsTheSameCases) {
+  const TempFolder folder;
+  const Plan plan =
+      load_plan(folder.write("p.yaml",
+                             "engines: [fp16, \"k=f16,v=int8:g32\"]\nmodel: {heads: [8:8, 8:2]}\n"
+                             "workload: {seq_len: [64, 128], gen_len: 8}\n"
+                             "loss_gates: {f16: {attend_rel_rms_max: 0.01}}\n"),
+                {{"--set", "sampling.budget_s", "2.5"}});
+  EXPECT_EQ(plan.as_run["sampling"]["budget_s"], 2.5);
+  EXPECT_EQ(plan.as_run["sampling"]["rounds"], 3);  // a default, written out
+  EXPECT_EQ(plan.as_run["workload"]["level"], "model");
+  EXPECT_EQ(plan.as_run["loss_gates"]["f16"]["attend_rel_rms_max"], 0.01);
+  EXPECT_TRUE(plan.as_run["threads"].is_number());
+
+  const Plan again = load_plan(folder.write("as_run.json", plan.as_run.dump(2)), {});
+  ASSERT_EQ(again.groups.size(), plan.groups.size());
+  for (size_t g = 0; g < plan.groups.size(); ++g) {
+    ASSERT_EQ(again.groups[g].cases.size(), plan.groups[g].cases.size());
+    for (size_t i = 0; i < plan.groups[g].cases.size(); ++i) {
+      EXPECT_EQ(to_json(again.groups[g].cases[i]), to_json(plan.groups[g].cases[i]));
+    }
+  }
+  EXPECT_EQ(again.as_run, plan.as_run);
+}
+
+// The decimal point is a point in every locale.
+TEST(Plan, NumbersDoNotHangOnTheLocale) {
+  const std::string old = std::setlocale(LC_ALL, nullptr);
+  for (const char* name : {"de_DE.UTF-8", "fr_FR.UTF-8", "C"}) {
+    std::setlocale(LC_ALL, name);  // where it is not installed nothing changes
+    const Plan plan = plan_of("sampling: {target_width: 0.125, budget_s: 1.5e1}\n");
+    EXPECT_EQ(plan.sampling.target_width, 0.125);
+    EXPECT_EQ(plan.sampling.budget_s, 15);
+    EXPECT_THAT(plan.as_run.dump(), HasSubstr("\"target_width\":0.125"));
+    EXPECT_THAT(plan_error("sampling:\n  target_width: 0,125\n"), HasSubstr("got `0,125`"));
+  }
+  std::setlocale(LC_ALL, old.c_str());
+}
+
+}  // namespace
+}  // namespace kvmark
