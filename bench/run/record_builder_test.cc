@@ -1,0 +1,159 @@
+#include "bench/run/record_builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/record/record.h"
+#include "bench/run/run_testing.h"
+
+namespace kvmark {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Json = nlohmann::ordered_json;
+
+Json round(double tpot_ms, int steps) {
+  return {{"reply", "samples"},
+          {"digest", "d"},
+          {"ttft_ms", 10 * tpot_ms},
+          {"itl_ms", std::vector<double>(steps, tpot_ms)},
+          {"attend_ms", std::vector<double>(steps, tpot_ms / 4)},
+          {"tpot_ms", steps > 0 ? Json(tpot_ms) : Json()},
+          {"e2e_ms", 10 * tpot_ms + steps * tpot_ms},
+          {"prefill_ms", 10 * tpot_ms},
+          {"decode_ms", steps * tpot_ms},
+          {"profile", {{"attend_ms", tpot_ms / 4}, {"ffn_ms", tpot_ms / 2}}},
+          {"probes", {{"run_delay_ms", 0.5}, {"major_faults", 0}}}};
+}
+
+class RecordBuilderTest : public testing::Test {
+ protected:
+  Json build() {
+    const Json record = build_record(case_, sampling_, {"run", "group"}, outcome_);
+    EXPECT_THAT(validate_record(record), IsEmpty());
+    return record;
+  }
+
+  Case case_ = small_case("contiguous/f32");
+  Sampling sampling_;
+  CaseOutcome outcome_;
+};
+
+TEST_F(RecordBuilderTest, NothingKnownIsNullAndValid) {
+  outcome_.status = "failed";
+  outcome_.reason = "killed by SIGKILL";
+  const Json record = build();
+  EXPECT_TRUE(record["latency"]["tpot_ms"].is_null());
+  EXPECT_TRUE(record["memory"]["kv_live_bytes"].is_null());
+  EXPECT_TRUE(record["accuracy"]["correct"]["passed"].is_null());
+  EXPECT_EQ(record["case_id"], case_id(case_));
+  EXPECT_EQ(record["case"]["engine"], "contiguous/f32");
+}
+
+TEST_F(RecordBuilderTest, LatencyIsOfRoundsAndGapsArePooled) {
+  outcome_.samples = {round(2, 3), round(4, 3), round(3, 3)};
+  const Json record = build();
+  EXPECT_EQ(record["latency"]["tpot_ms"]["n"], 3);
+  EXPECT_EQ(record["latency"]["tpot_ms"]["p50"], 3);
+  EXPECT_EQ(record["latency"]["itl_ms"]["n"], 9);
+  EXPECT_EQ(record["latency"]["attend_ms"]["n"], 9);
+  EXPECT_EQ(record["latency"]["ttft_ms"]["max"], 40);
+  EXPECT_THAT(record["samples"]["round"], ElementsAre(2, 4, 3));
+  EXPECT_THAT(record["samples"]["itl_ms"], ElementsAre(3, 3, 3)) << "of the median round";
+  EXPECT_EQ(record["samples"]["itl_stride"], 1);
+  EXPECT_DOUBLE_EQ(record["profile"]["attend_ms"].get<double>(), 0.75);
+  EXPECT_DOUBLE_EQ(record["probes"]["run_delay_ms"].get<double>(), 1.5);
+}
+
+TEST_F(RecordBuilderTest, ThroughputCountsGeneratedTokensOnly) {
+  case_.batch = 2;
+  outcome_.samples = {round(2, 3)};  // 3 gaps of 2 ms behind a prefill of 20 ms
+  const Json record = build();
+  EXPECT_DOUBLE_EQ(record["throughput"]["decode_tok_per_s_per_seq"].get<double>(), 500);
+  EXPECT_DOUBLE_EQ(record["throughput"]["decode_tok_per_s"].get<double>(), 1000);
+  EXPECT_DOUBLE_EQ(record["throughput"]["prefill_tok_per_s"].get<double>(), 400);
+}
+
+TEST_F(RecordBuilderTest, WithoutPromptThereIsNoPrefillRate) {
+  case_.prompt_len = 0;
+  outcome_.samples = {round(2, 3)};
+  EXPECT_TRUE(build()["throughput"]["prefill_tok_per_s"].is_null());
+}
+
+TEST_F(RecordBuilderTest, OneTokenHasNoTpot) {
+  case_.gen_len = 1;
+  outcome_.samples = {round(2, 0)};
+  const Json record = build();
+  EXPECT_TRUE(record["latency"]["tpot_ms"].is_null());
+  EXPECT_TRUE(record["latency"]["itl_ms"].is_null());
+  EXPECT_TRUE(record["throughput"]["decode_tok_per_s"].is_null());
+  EXPECT_THAT(record["samples"]["round"], ElementsAre(20));
+}
+
+TEST_F(RecordBuilderTest, KeptGapsAreBounded) {
+  case_.gen_len = 10001;
+  case_.max_seq_len = 16384;
+  outcome_.samples = {round(2, 10000)};
+  const Json record = build();
+  EXPECT_EQ(record["samples"]["itl_stride"], 3);
+  EXPECT_EQ(record["samples"]["itl_ms"].size(), 3334u);
+}
+
+TEST_F(RecordBuilderTest, DerivedMemoryFigures) {
+  // 7 positions of 4 layers × 2 KV heads × 64 channels, K and V: 7168 numbers.
+  outcome_.totals = {{"reply", "totals"},
+                     {"memory",
+                      {{"kv_live_bytes", 8000},
+                       {"kv_reserved_bytes", 10000},
+                       {"kv_payload_bytes", 7168},
+                       {"kv_scale_bytes", 448},
+                       {"kv_table_bytes", 400},
+                       {"kv_saturated", 3}}},
+                     {"work", {{"positions_computed", 77}}}};
+  const Json record = build();
+  EXPECT_DOUBLE_EQ(record["memory"]["kv_fragmentation"].get<double>(), 0.2);
+  EXPECT_DOUBLE_EQ(record["memory"]["kv_bytes_per_token"].get<double>(), 1200);
+  EXPECT_DOUBLE_EQ(record["memory"]["kv_bits_per_element"].get<double>(), 8.5);
+  EXPECT_EQ(record["work"]["positions_computed"], 77);
+}
+
+TEST_F(RecordBuilderTest, NothingReservedHasNoFragmentation) {
+  outcome_.totals = {{"reply", "totals"},
+                     {"memory",
+                      {{"kv_live_bytes", 0},
+                       {"kv_reserved_bytes", 0},
+                       {"kv_payload_bytes", 0},
+                       {"kv_scale_bytes", 0},
+                       {"kv_table_bytes", 0}}}};
+  const Json record = build();
+  EXPECT_TRUE(record["memory"]["kv_fragmentation"].is_null());
+  EXPECT_TRUE(record["memory"]["kv_bits_per_element"].is_null());
+}
+
+TEST_F(RecordBuilderTest, WaitingForACoreIsSaid) {
+  outcome_.samples = {round(2, 3)};
+  outcome_.samples[0]["probes"]["run_delay_ms"] = 13.0;  // of 26
+  std::string all;
+  const Json record = build();
+  for (const Json& reason : record["env"]["unstable"]) all += reason.get<std::string>() + ";";
+  EXPECT_THAT(all, HasSubstr("waited for a core for 50 % of a round"));
+}
+
+TEST(MissedGates, EveryFigureAndWhatWasNotMeasured) {
+  LossGate gate;
+  const Json loss = {{"attend_rel_rms", 0.1}, {"kld_mean", 0.01}, {"top1_agreement", 0.9}};
+  EXPECT_THAT(missed_gates(gate, loss), IsEmpty());
+  gate.attend_rel_rms_max = 0.1;
+  gate.kld_mean_max = 0.02;
+  gate.top1_min = 0.9;
+  EXPECT_THAT(missed_gates(gate, loss), IsEmpty());
+  gate.top1_min = 0.95;
+  EXPECT_THAT(missed_gates(gate, loss),
+              ElementsAre("top1_agreement 0.9 misses its gate of ≥ 0.95"));
+  EXPECT_EQ(missed_gates(gate, Json()).size(), 3u);
+}
+
+}  // namespace
+}  // namespace kvmark
