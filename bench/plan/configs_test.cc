@@ -113,7 +113,7 @@ TEST(Configs, SmolLm) {
     EXPECT_EQ(cases[4].gate.top1_min, 0.95);
   } catch (const UsageError& e) {
     // Without the model the error says how to get it.
-    EXPECT_FALSE(fs::exists(kRoot / "models/SmolLM2-135M-Instruct.Q4_1.gguf")) << e.what();
+    EXPECT_FALSE(fs::exists(kRoot / "models/smollm2-135m-instruct-q4_1.gguf")) << e.what();
     EXPECT_THAT(e.what(), AllOf(HasSubstr("smollm2.yaml:"), HasSubstr("model.file: there is no"),
                                 HasSubstr("`make model`")));
   }

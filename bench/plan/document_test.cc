@@ -104,8 +104,12 @@ TEST(Document, Syntax) {
 }
 
 TEST(Document, DeepNestingIsRefusedBeforeTheStackIs) {
-  EXPECT_THAT(error_of("a: " + std::string(100000, '[')),
-              HasSubstr("nested deeper than 16 levels"));
+  EXPECT_EQ(error_of("a: " + std::string(20, '[') + std::string(20, ']') + "\n"),
+            "p.yaml:1:19: nested deeper than 16 levels");
+  EXPECT_NE(error_of("a: " + std::string(100000, '[')), "no error");
+  std::string dashes;
+  for (int i = 0; i < 5000; ++i) dashes += "- ";
+  EXPECT_THAT(error_of(dashes), HasSubstr("nested deeper than 16 levels"));
 }
 
 TEST(Document, JsonMustBeJson) {

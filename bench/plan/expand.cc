@@ -270,9 +270,8 @@ class GroupBuilder {
     c.gate = gate_of(c.engine);
     if (const auto refusal = check_engine(c.engine, kv_spec_of(c))) {
       fail_value(engine, "engines",
-                 fmt::format("`{}` is not possible for {} ({} KV heads of {}): {}", engine.text(),
-                             c.model.name, c.repeat_kv ? c.model.heads : c.model.kv_heads,
-                             c.model.head_dim, refusal->reason));
+                 fmt::format("{} (for {}, {} KV heads of {})", refusal->reason, c.model.name,
+                             c.repeat_kv ? c.model.heads : c.model.kv_heads, c.model.head_dim));
     }
     return c;
   }

@@ -287,10 +287,10 @@ TEST(PlanErrors, EnginesThatAreNone) {
 
 TEST(PlanErrors, WhatTheCatalogRefuses) {
   const std::string error = plan_error("engines: [contiguous, \"paged:16/f32/grow:2\"]\n");
-  EXPECT_THAT(
-      error,
-      StartsWith("plan.yaml:1:23: engines: `paged:16/f32/grow:2` is not possible for seed-gqa "
-                 "(2 KV heads of 64): policy grow is for contiguous only"));
+  EXPECT_THAT(error,
+              StartsWith("plan.yaml:1:23: engines: engine `paged:16/f32/grow:2`: policy grow is "
+                         "for contiguous only"));
+  EXPECT_THAT(error, HasSubstr("(for seed-gqa, 2 KV heads of 64)"));
 }
 
 TEST(PlanErrors, SizesThatNoMachineHolds) {
