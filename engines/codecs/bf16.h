@@ -22,8 +22,7 @@ struct Bf16 {
     auto* codes = reinterpret_cast<uint16_t*>(tile);
     int clamped = 0;
     for (int d = 0; d < dim; ++d) {
-      const float upper = row[d] > kBf16Max ? kBf16Max : row[d];
-      codes[d] = f32_to_bf16(upper < -kBf16Max ? -kBf16Max : upper);
+      codes[d] = f32_to_bf16(clamp_magnitude(row[d], kBf16Max));
       clamped += abs_of(row[d]) > kBf16Max;
     }
     return clamped;

@@ -22,8 +22,7 @@ struct F16 {
     auto* halves = reinterpret_cast<uint16_t*>(tile);
     int clamped = 0;
     for (int d = 0; d < dim; ++d) {
-      const float upper = row[d] > kF16Max ? kF16Max : row[d];
-      halves[d] = f32_to_f16(upper < -kF16Max ? -kF16Max : upper);
+      halves[d] = f32_to_f16(clamp_magnitude(row[d], kF16Max));
       clamped += abs_of(row[d]) > kF16Max;
     }
     return clamped;

@@ -27,14 +27,14 @@ KVMARK_HD KVMARK_INLINE uint16_t f16_at_or_below(float x) {
 // A non-negative scale in f16; `saturated` where it is beyond the range.
 struct GroupScale {
   uint16_t bits;
-  float value;
+  float divisor;  // the scale as stored; 1 for a scale of 0, where all codes are 0
   bool saturated;
 };
 
 // Rounded up, so that no value of the group lies beyond its last code.
 KVMARK_HD KVMARK_INLINE GroupScale group_scale(float exact) {
   const auto bits = static_cast<uint16_t>(f16_at_or_below(-exact) ^ 0x8000u);
-  return {bits, f16_to_f32(bits), exact > kF16Max};
+  return {bits, bits ? f16_to_f32(bits) : 1.0f, exact > kF16Max};
 }
 
 // What a group's codes mean: x ≈ offset + scale · code. Scale · code is exact in f32 (11 + 8 bits),
@@ -60,11 +60,8 @@ struct SymmetricGroup {
     }
     return {group_scale(float_of(largest) / kMax)};
   }
-  // A scale of 0 stands for a group of zeros.
   KVMARK_HD KVMARK_INLINE int code(float x) const {
-    const float steps = x / (scale.value > 0 ? scale.value : 1.0f);
-    const float lower = steps > -kMax ? steps : -kMax;
-    return round_to_int(lower < kMax ? lower : kMax);
+    return round_to_int(clamp_magnitude(x / scale.divisor, kMax));
   }
   KVMARK_HD KVMARK_INLINE void store(uint16_t* words) const { words[0] = scale.bits; }
   KVMARK_HD static KVMARK_INLINE Affine load(const uint16_t* words) {
@@ -104,9 +101,7 @@ struct AsymmetricGroup {
     return {bits, minimum, group_scale(span / kMax)};
   }
   KVMARK_HD KVMARK_INLINE int code(float x) const {
-    const float steps = (x - minimum) / (scale.value > 0 ? scale.value : 1.0f);
-    const float lower = steps > 0 ? steps : 0.0f;
-    return round_to_int(lower < kMax ? lower : kMax);
+    return round_to_int(clamp_positive((x - minimum) / scale.divisor, kMax));
   }
   KVMARK_HD KVMARK_INLINE void store(uint16_t* words) const {
     words[0] = scale.bits;

@@ -38,6 +38,28 @@ KVMARK_HD KVMARK_INLINE float float_of(uint32_t bits) {
 
 KVMARK_HD KVMARK_INLINE float abs_of(float x) { return float_of(bits_of(x) & 0x7fffffffu); }
 
+// a or b, by masking: a branch, or one that the compiler makes of a conditional expression, would
+// keep loops from becoming vector code.
+KVMARK_HD KVMARK_INLINE uint32_t select(bool condition, uint32_t a, uint32_t b) {
+  const uint32_t mask = 0u - static_cast<uint32_t>(condition);
+  return (a & mask) | (b & ~mask);
+}
+
+// x held within ±limit; comparing the bits as integers is what keeps this free of branches.
+KVMARK_HD KVMARK_INLINE float clamp_magnitude(float x, float limit) {
+  const uint32_t magnitude = bits_of(x) & 0x7fffffffu;
+  const uint32_t most = bits_of(limit);
+  return float_of((bits_of(x) & 0x80000000u) | (magnitude < most ? magnitude : most));
+}
+
+// x held within 0 … limit.
+KVMARK_HD KVMARK_INLINE float clamp_positive(float x, float limit) {
+  const auto bits = static_cast<int32_t>(bits_of(x));
+  const auto most = static_cast<int32_t>(bits_of(limit));
+  const int32_t positive = bits > 0 ? bits : 0;
+  return float_of(static_cast<uint32_t>(positive < most ? positive : most));
+}
+
 inline constexpr float kF16Max = 65504.0f;
 inline constexpr float kBf16Max = 0x1.fep127f;
 inline constexpr float kE4m3Max = 448.0f;
@@ -51,8 +73,8 @@ KVMARK_HD KVMARK_INLINE float f16_to_f32(uint16_t half) {
   const uint32_t special = normal + rebias;  // exponent 31 becomes 255: infinities and NaNs
   const uint32_t subnormal =
       bits_of(static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24f);
-  const uint32_t finite = magnitude < 0x0400u ? subnormal : normal;
-  return float_of(sign | (magnitude >= 0x7c00u ? special : finite));
+  const uint32_t finite = select(magnitude < 0x0400u, subnormal, normal);
+  return float_of(sign | select(magnitude >= 0x7c00u, special, finite));
 }
 
 // From 65520 on the result is infinite; NaNs come out quiet, with the upper bits of their payload.
@@ -65,9 +87,9 @@ KVMARK_HD KVMARK_INLINE uint16_t f32_to_f16(float x) {
   // Beside 0.5 the f32 grid is that of f16 subnormals: the addition rounds.
   const uint32_t subnormal = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f);
   const uint32_t nan = 0x7e00u | (magnitude >> 13 & 0x03ffu);
-  uint32_t half = magnitude < 0x38800000u ? subnormal : normal;
-  half = magnitude >= 0x47800000u ? 0x7c00u : half;
-  half = magnitude > 0x7f800000u ? nan : half;
+  uint32_t half = select(magnitude < 0x38800000u, subnormal, normal);
+  half = select(magnitude >= 0x47800000u, 0x7c00u, half);
+  half = select(magnitude > 0x7f800000u, nan, half);
   return static_cast<uint16_t>(sign | half);
 }
 
@@ -80,7 +102,7 @@ KVMARK_HD KVMARK_INLINE uint16_t f32_to_bf16(float x) {
   const uint32_t bits = bits_of(x);
   const uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
   const uint32_t nan = bits >> 16 | 0x0040u;
-  return static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+  return static_cast<uint16_t>(select((bits & 0x7fffffffu) > 0x7f800000u, nan, rounded));
 }
 
 // OCP 8-bit floating point E4M3 ("OFP8", 2023): 1 sign, 4 exponent (bias 7), 3 mantissa bits; no
@@ -90,8 +112,8 @@ KVMARK_HD KVMARK_INLINE float e4m3_to_f32(uint8_t code) {
   const uint32_t magnitude = code & 0x7fu;
   const uint32_t normal = (magnitude << 20) + (120u << 23);
   const uint32_t subnormal = bits_of(static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-9f);
-  const uint32_t finite = magnitude < 8u ? subnormal : normal;
-  return float_of(sign | (magnitude == 0x7fu ? 0x7fc00000u : finite));
+  const uint32_t finite = select(magnitude < 8u, subnormal, normal);
+  return float_of(sign | select(magnitude == 0x7fu, 0x7fc00000u, finite));
 }
 
 // Saturating: what lies beyond ±448, infinities too, becomes ±448. NaN stays NaN.
@@ -102,9 +124,9 @@ KVMARK_HD KVMARK_INLINE uint8_t f32_to_e4m3(float x) {
   const uint32_t normal = (magnitude - (120u << 23) + 0x7ffffu + (magnitude >> 20 & 1u)) >> 20;
   // Beside 2^14 the f32 grid is 2^−9, that of the subnormals.
   const uint32_t subnormal = bits_of(float_of(magnitude) + 0x1p14f) - bits_of(0x1p14f);
-  uint32_t code = magnitude < 0x3c800000u ? subnormal : normal;
-  code = magnitude > 0x43e00000u ? 0x7eu : code;
-  code = magnitude > 0x7f800000u ? 0x7fu : code;
+  uint32_t code = select(magnitude < 0x3c800000u, subnormal, normal);
+  code = select(magnitude > 0x43e00000u, 0x7eu, code);
+  code = select(magnitude > 0x7f800000u, 0x7fu, code);
   return static_cast<uint8_t>(sign | code);
 }
 

@@ -128,6 +128,15 @@ TEST(Bits, TinyNumbersRoundToZeroOrTheSmallest) {
   EXPECT_EQ(f32_to_e4m3(std::nextafterf(0x1p-10f, 1.0f)), 1);
 }
 
+TEST(Bits, ClampsKeepWhatIsWithin) {
+  EXPECT_EQ(clamp_magnitude(3.0f, 7.0f), 3.0f);
+  EXPECT_EQ(clamp_magnitude(-8.0f, 7.0f), -7.0f);
+  EXPECT_EQ(clamp_magnitude(INFINITY, 7.0f), 7.0f);
+  EXPECT_EQ(clamp_positive(3.0f, 7.0f), 3.0f);
+  EXPECT_EQ(clamp_positive(1e30f, 7.0f), 7.0f);
+  for (float x : {0.0f, -0.0f, -1e-30f, -INFINITY}) EXPECT_EQ(clamp_positive(x, 7.0f), 0.0f);
+}
+
 TEST(Bits, RoundToIntIsNearestEven) {
   for (float x : {0.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 127.49f, -127.51f, 4194303.0f}) {
     EXPECT_EQ(round_to_int(x), static_cast<int32_t>(std::nearbyint(x))) << x;
