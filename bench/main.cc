@@ -20,6 +20,7 @@
 #include "bench/run/run_folder.h"
 #include "bench/run/worker.h"
 #include "engines/core/check.h"
+#include "engines/core/nearest.h"
 
 namespace kvmark {
 namespace {
@@ -53,6 +54,18 @@ struct Options {
   GenerateOptions generate;
   std::string schema;
 };
+
+// A wrong subcommand is named, with the nearest right one.
+void check_subcommand(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands({})) {
+    if (sub->get_name() == argv[1]) return;
+    if (!sub->get_group().empty()) names.push_back(sub->get_name());
+  }
+  throw UsageError(fmt::format("there is no command `{}`{}; the commands are: {}", argv[1],
+                               did_you_mean(argv[1], names), fmt::join(names, ", ")));
+}
 
 // Flags first, then --set, so that both the order of the command line and the plan's keys hold.
 std::vector<Override> overrides_of(const CLI::App& run, const Options& options) {
@@ -183,12 +196,16 @@ int guarded_main(int argc, char** argv) {
   add_run(app, options);
   add_others(app, options);
   try {
+    check_subcommand(app, argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help, --version
     app.exit(e, std::cout, std::cerr);
     return flushed(kExitFine);
   } catch (const CLI::ParseError& e) {
-    app.exit(e, std::cerr, std::cerr);
+    std::cerr << "kvmark: " << e.what() << "; see `kvmark --help`\n";
+    return kExitUsage;
+  } catch (const UsageError& e) {
+    std::cerr << "kvmark: " << e.what() << "\n";
     return kExitUsage;
   }
 

@@ -35,6 +35,7 @@ class FakeWorker {
     }
     if (fault_ == "kill") raise(SIGKILL);
     if (fault_ == "silent") pause();
+    if (fault_ == "interrupt") kill(getppid(), SIGINT);
     if (fault_ == "half") return std::cout << "{\"reply\":\"sam" << std::flush, 0;
     if (fault_ == "error") {
       say({{"reply", "error"}, {"kind", "memory"}, {"reason", "out of memory"}});

@@ -69,15 +69,15 @@ CaseRun::Reference make_reference(const Case& like, const std::string& path,
 }
 
 // Rounds A B C, then C B A, …, so that a drift of the machine's speed falls on all alike. `finish`:
-// each case ends with its last round.
+// each case ends after the turn that its last round was in.
 void alternate(const std::vector<CaseRun*>& runs, bool finish) {
   const auto due = [](const CaseRun* run) { return run->sampling(); };
   for (bool forward = true; std::any_of(runs.begin(), runs.end(), due); forward = !forward) {
     std::vector<CaseRun*> order;
     std::copy_if(runs.begin(), runs.end(), std::back_inserter(order), due);
     if (!forward) std::reverse(order.begin(), order.end());
-    for (CaseRun* run : order) {
-      run->round();
+    for (CaseRun* run : order) run->round();
+    for (CaseRun* run : runs) {
       if (finish && !run->sampling()) run->finish();
     }
   }

@@ -190,10 +190,11 @@ void fill_probes(const CaseOutcome& o, Json& record) {
   if (total) record["probes"] = to_json(*total);
 }
 
-// What the probes of the rounds say against their timings.
+// What the probes of the rounds say against their timings: the same words in every row, the figures
+// stand in `probes`.
 std::vector<std::string> disturbances(const CaseOutcome& o) {
   std::vector<std::string> found = o.unstable;
-  double worst_delay = 0;
+  double worst_delay = 0;  // part of a round
   double major_faults = 0;
   for (const Json& s : o.samples) {
     const Json& probes = part(s, "probes");
@@ -204,10 +205,10 @@ std::vector<std::string> disturbances(const CaseOutcome& o) {
     major_faults += number(probes, "major_faults").value_or(0);
   }
   if (worst_delay > kRunDelayShare) {
-    found.push_back(fmt::format("waited for a core for {:.0f} % of a round", 100 * worst_delay));
+    found.push_back("threads had to wait for a core");
   }
   if (major_faults > 0) {
-    found.push_back(fmt::format("{:.0f} major page faults in the rounds", major_faults));
+    found.push_back("major page faults in the rounds");
   }
   return found;
 }
