@@ -64,6 +64,15 @@ class CheckDocs(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("none/kvmark run a.yaml --dry-run", errors)
 
+    def test_rehearsal_needs_no_fetched_model(self):
+        block = "```sh slow\nresults/kvmark run a.yaml\n```\n"
+        script = "#!/bin/sh\\necho \\047\\140make model\\140 fetches it\\047\\nexit {}\\n"
+        for exit_code, expected in {2: 0, 3: 1}.items():
+            make = f"printf '{script.format(exit_code)}' > results/kvmark"
+            setup = f"```sh\nmkdir results\n{make}\nchmod +x results/kvmark\n```\n"
+            code, _, errors = run_check(setup + block)
+            self.assertEqual(code, expected, errors)
+
     def test_slow_command_without_a_program_fails(self):
         code, _, _ = run_check("```sh slow\nno_such_program --do it\n```\n")
         self.assertEqual(code, 1)
