@@ -87,6 +87,23 @@ TEST(Predict, SettleStepsAndScoringTakeTime) {
   EXPECT_GT(predict(c, 0).once_s, plain);
 }
 
+TEST(Predict, FillingAContextIsCheap) {
+  // Synthetic rows are stored without attention: linear in the depth.
+  Case c = case_of("contiguous", "llama-3-8b", 4096, 2);
+  c.model.layers = 2;
+  c.level = Level::attention;
+  c.max_seq_len = 65536;
+  const double near = predict(c, 0).once_s;
+  c.prompt_len = 16384;
+  EXPECT_LT(predict(c, 0).once_s, 4.1 * near);
+  EXPECT_LT(predict(c, 0).once_s, 5);
+}
+
+TEST(Predict, RecomputeIsVerifiedOnSomeSteps) {
+  const Prediction p = predict(case_of("recompute", "gpt2", 0, 1000), 0);
+  EXPECT_LT(p.once_s, p.round_s / 10);
+}
+
 TEST(KvSpecOf, HoldsTheWorkloadAndTheScoring) {
   Case c = case_of("contiguous", "seed-gqa", 100, 28);
   c.batch = 3;
