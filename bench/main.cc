@@ -1,10 +1,10 @@
 // The command line: which subcommand, with which options; what comes out and with which exit code.
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -174,11 +174,16 @@ int dispatch(const CLI::App& app, Options& o) {
   return run(o.run, std::cout, std::cerr);
 }
 
-// What stdout couldn't take is lost, unless its reader just had enough (`kvmark … | head`).
+// Nobody reads stdout any more (`kvmark … | head`).
+bool reader_is_gone() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+// What stdout couldn't take is lost, which is an error unless its reader had enough.
 int flushed(int code) {
-  errno = 0;
   std::cout.flush();
-  if (std::cout.good() || errno == EPIPE) return code;
+  if (std::cout.good() || reader_is_gone()) return code;
   std::cerr << "kvmark: cannot write to stdout\n";
   return code == kExitFine ? kExitFailed : code;
 }

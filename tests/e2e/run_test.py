@@ -174,7 +174,14 @@ class RunTest(unittest.TestCase):
         process = subprocess.Popen([KVMARK, "list", "fields"], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
         process.stdout.close()
-        self.assertEqual(process.wait(PATIENCE_S), 0, process.stderr.read())
+        errors = process.stderr.read()
+        process.stderr.close()
+        self.assertEqual(process.wait(PATIENCE_S), 0, errors)
+
+    def test_a_full_disk_is_an_error(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([KVMARK, "list", "fields"], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(result.returncode, 3, result.stderr)
 
     def test_help_and_version_are_results(self):
         for option in ["--help", "--version"]:
