@@ -58,14 +58,14 @@ struct Sink {
 // Both kernels below add up a (row, output) pair in one accumulator in ascending order, so that
 // they agree bit for bit. Four accumulators or more hide the latency of the multiply-adds.
 
-// Four outputs of one row: four streams of weights.
+// Outputs out, out + apart, out + 2 · apart and out + 3 · apart of one row.
 template <typename T>
-void dot_1x4(const GemvTask& task, int row, int out) {
+void dot_1x4(const GemvTask& task, int row, int out, int apart) {
   const Floats d;
   const size_t lanes = hn::Lanes(d), cols = task.w->cols;
   const float* x = task.x + row * cols;
   const T* w0 = static_cast<const T*>(task.w->data) + out * cols;
-  const T *w1 = w0 + cols, *w2 = w1 + cols, *w3 = w2 + cols;
+  const T *w1 = w0 + apart * cols, *w2 = w1 + apart * cols, *w3 = w2 + apart * cols;
   V a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0;
   size_t i = 0;
   for (; i + lanes <= cols; i += lanes) {
@@ -84,9 +84,9 @@ void dot_1x4(const GemvTask& task, int row, int out) {
   }
   const Sink sink{task};
   sink.put(row, out, sum(d, a0));
-  sink.put(row, out + 1, sum(d, a1));
-  sink.put(row, out + 2, sum(d, a2));
-  sink.put(row, out + 3, sum(d, a3));
+  sink.put(row, out + apart, sum(d, a1));
+  sink.put(row, out + 2 * apart, sum(d, a2));
+  sink.put(row, out + 3 * apart, sum(d, a3));
 }
 
 // One output of four rows: a weight is widened once for all of them.
@@ -138,14 +138,23 @@ void dot_1x1(const GemvTask& task, int row, int out) {
 template <typename T>
 void gemv_typed(const GemvTask& task) {
   const int end = task.first + task.outs;
-  for (int out = task.first; out < end;) {
-    const int outs = end - out >= 4 ? 4 : 1;
-    int row = 0;
-    for (; row + 4 <= task.rows; row += 4) {
-      for (int o = out; o < out + outs; ++o) dot_4x1<T>(task, row, o);
+  if (task.rows >= 4) {
+    for (int out = task.first; out < end; ++out) {
+      for (int row = 0; row < task.rows; row += 4) {
+        // The last group may overlap the one before and writes the same numbers again.
+        dot_4x1<T>(task, std::min(row, task.rows - 4), out);
+      }
     }
-    for (; row < task.rows; ++row) (outs == 4 ? dot_1x4<T> : dot_1x1<T>)(task, row, out);
-    out += outs;
+    return;
+  }
+  // Each of the four walks through a quarter of its own from end to end: long streams in memory,
+  // which prefetchers follow to the full bandwidth even where rows are short.
+  const int quarter = task.outs / 4;
+  for (int out = task.first; out < task.first + quarter; ++out) {
+    for (int row = 0; row < task.rows; ++row) dot_1x4<T>(task, row, out, quarter);
+  }
+  for (int out = task.first + 4 * quarter; out < end; ++out) {
+    for (int row = 0; row < task.rows; ++row) dot_1x1<T>(task, row, out);
   }
 }
 
