@@ -95,9 +95,9 @@ def mark_crossover(axes, curves):
     axes.axvline(tokens, color="#888888", lw=0.9, ls=":", zorder=0)
     left = math.log(tokens) < 0.5 * math.log(max(c[0][-1] for _, c in curves))
     axes.annotate(f"{label(record)} is ahead of recompute\nfrom token {tokens} on",
-                  (tokens, 0.03), xycoords=("data", "axes fraction"),
+                  (tokens, 0.98), xycoords=("data", "axes fraction"),
                   xytext=(5 if left else -5, 0), textcoords="offset points", fontsize=9,
-                  color="#555555", va="bottom", ha="left" if left else "right")
+                  color="#555555", va="top", ha="left" if left else "right")
 
 
 def tokens_text(n):

@@ -53,12 +53,12 @@ void add_field(std::vector<Column>& columns, const RecordField& field) {
   }
 }
 
-// What cases hold besides the table's fields, in the order in which it comes up.
+// The single values that cases hold besides the table's fields, in the order in which they come up.
 std::vector<std::string> further_case_keys(Records records) {
   std::vector<std::string> keys;
   for (const Json& record : records) {
     for (const auto& [key, value] : value_at(record, "case").items()) {
-      if (find_record_field(fmt::format("case.{}", key))) continue;
+      if (value.is_structured() || find_record_field(fmt::format("case.{}", key))) continue;
       if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
     }
   }

@@ -29,7 +29,7 @@ std::string human_number(double value) {
   return fixed_digits(value, 4);
 }
 
-std::string human_error(double value) { return fmt::format("{:.1e}", value); }
+std::string human_error(double value) { return value == 0 ? "0" : fmt::format("{:.1e}", value); }
 
 std::string human_bytes(double bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};

@@ -14,7 +14,7 @@ inline constexpr std::string_view kNothing = "—";  // what null looks like
 // below.
 std::string human_number(double value);
 
-// 0.031 → 3.1e-02.
+// 0.031 → 3.1e-02; 0 → 0.
 std::string human_error(double value);
 
 // The value at a dotted path, or null where any part is missing.

@@ -253,7 +253,9 @@ TEST(Csv, HasARowARecordAndUnitsInTheHeadings) {
 }
 
 TEST(Csv, LeavesOutTheListsBehindTheFigures) {
-  EXPECT_THAT(csv(quickstart()), Not(HasSubstr("samples.itl_ms")));
+  std::vector<Json> records = quickstart();
+  records[0]["case"]["rope"] = {{"theta", 10000.0}};
+  EXPECT_THAT(csv(records), AllOf(Not(HasSubstr("samples.itl_ms")), Not(HasSubstr("rope"))));
   EXPECT_EQ(parse_csv(csv({})).size(), 1u);  // the headings
 }
 
@@ -286,6 +288,8 @@ TEST(Format, NumbersHaveFourDigits) {
   EXPECT_EQ(human_number(123.456), "123.5");
   EXPECT_EQ(human_number(0.0123456), "0.01235");
   EXPECT_EQ(human_number(1.2e-5), "1.20e-05");
+  EXPECT_EQ(human_error(0), "0");
+  EXPECT_EQ(human_error(0.031), "3.1e-02");
 }
 
 TEST(Format, ClipsAndPadsByCharacter) {
