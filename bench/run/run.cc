@@ -55,6 +55,25 @@ void drop_ended(std::vector<Plan>& plans, const std::set<std::string>& ended) {
   }
 }
 
+// Cases end in the order in which their sampling does; a table shows them in the plans' order.
+void sort_as_planned(std::vector<Json>& rows, const std::vector<std::string>& case_ids) {
+  const auto place = [&](const Json& row) {
+    return std::find(case_ids.begin(), case_ids.end(), row.at("case_id").get<std::string>());
+  };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const Json& a, const Json& b) { return place(a) < place(b); });
+}
+
+std::vector<std::string> case_ids_of(const std::vector<Plan>& plans) {
+  std::vector<std::string> ids;
+  for (const Plan& plan : plans) {
+    for (const Group& group : plan.groups) {
+      for (const Case& c : group.cases) ids.push_back(case_id(c));
+    }
+  }
+  return ids;
+}
+
 // All cases of all plans, group by group; rows go to the folder as they come.
 class Run {
  public:
@@ -163,6 +182,7 @@ ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
       open_run_folder(request.folder.empty() ? default_run_folder(name) : request.folder, name,
                       request.resume, as_run);
   if (!folder.warning.empty()) err << "kvmark: " << folder.warning << std::endl;
+  const std::vector<std::string> planned = case_ids_of(plans);
   drop_ended(plans, folder.ended);
 
   Run all(std::move(plans), folder, request.worker, err);
@@ -174,7 +194,8 @@ ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
     return kExitInterrupted;
   }
 
-  const std::vector<Json> rows = latest_rows(read_records(folder.records_path()).records);
+  std::vector<Json> rows = latest_rows(read_records(folder.records_path()).records);
+  sort_as_planned(rows, planned);
   out << table(rows) << std::flush;
   err << "records: " << folder.records_path() << std::endl;
   if (request.plots) {

@@ -81,6 +81,17 @@ TEST_F(RunTest, MakesTheFolderAndPrintsTheTable) {
   EXPECT_EQ(plan["plans"].size(), 1u);
 }
 
+TEST_F(RunTest, TheTableKeepsThePlansOrder) {
+  script_["engines"]["contiguous/f32"] = {{"at", "round"}, {"do", "kill"}};
+  go();
+  EXPECT_EQ(file()[0]["case"]["engine"], "contiguous/f32") << "failed, so written first";
+  script_.erase("engines");
+  request_.resume = true;
+  request_.configs.insert(request_.configs.begin(), write_plan("two", "compressed"));
+  go();
+  EXPECT_LT(out_.str().find("compressed"), out_.str().find("paged"));
+}
+
 TEST_F(RunTest, NeverOverwritesARun) {
   go();
   const std::string before = read_text(records());
