@@ -23,7 +23,18 @@ struct GenericKernels {
     return Format::encode(row, dim, tile, slot);
   }
   static void decode(const std::byte* tile, int slot, int dim, float* row) {
-    Format::decode(tile, slot, dim, row);
+    decode_rows({tile, slot, 1}, dim, row);
+  }
+
+  // The only place where decode is inlined, once a format and target: it is what takes long to
+  // compile.
+  static HWY_NOINLINE void decode_rows(const TileRun& run, int dim, float* rows) {
+    const TileSpec tile = Format::tile(dim);
+    for (int r = 0; r < run.rows; ++r) {
+      const int slot = run.first_slot + r;
+      Format::decode(run.tiles + slot / tile.tokens * tile.bytes, slot % tile.tokens, dim,
+                     rows + int64_t{r} * dim);
+    }
   }
 
   // Rows as floats, `stride` floats between them.
@@ -32,16 +43,11 @@ struct GenericKernels {
     int64_t stride;
   };
   static HWY_INLINE Rows decode_run(const TileRun& run, int dim, float* scratch) {
-    const TileSpec tile = Format::tile(dim);
     if constexpr (requires { Format::rows_in_place(run.tiles); }) {
-      const int64_t stride = tile.bytes / static_cast<int64_t>(sizeof(float));
+      const int64_t stride = Format::tile(dim).bytes / static_cast<int64_t>(sizeof(float));
       return {Format::rows_in_place(run.tiles) + run.first_slot * stride, stride};
     } else {
-      for (int r = 0; r < run.rows; ++r) {
-        const int slot = run.first_slot + r;
-        Format::decode(run.tiles + slot / tile.tokens * tile.bytes, slot % tile.tokens, dim,
-                       scratch + int64_t{r} * dim);
-      }
+      decode_rows(run, dim, scratch);
       return {scratch, dim};
     }
   }

@@ -161,14 +161,12 @@ struct GroupedRow {
                                              float* row) {
     const auto* words = reinterpret_cast<const uint16_t*>(tile);
     const auto* codes = reinterpret_cast<const uint8_t*>(tile + scale_bytes(dim));
-    int first = 0;
-    // A count known to the compiler makes the full groups straight vector code.
-    for (; first + kGroup <= dim; first += kGroup) {
-      Codes::unpack(codes, kGroup, Group::load(words), row + first);
+    for (int first = 0; first < dim; first += kGroup) {
+      const int n = dim - first < kGroup ? dim - first : kGroup;
+      Codes::unpack(codes, n, Group::load(words), row + first);
       words += Group::kWords;
       codes += kGroup / Codes::kPerByte;
     }
-    if (first < dim) Codes::unpack(codes, dim - first, Group::load(words), row + first);
   }
 };
 
