@@ -77,7 +77,8 @@ std::string one_line(std::string text) {
 
 // ---- Which rows belong together ----
 
-constexpr std::string_view kEngineKeys[] = {"engine", "preset"};
+// A gate goes with the engine's format.
+constexpr std::string_view kEngineKeys[] = {"engine", "preset", "gate"};
 constexpr std::string_view kLengthKeys[] = {"prompt_len", "gen_len", "seq_len", "max_seq_len"};
 // What the heading says in words of its own, or what says nothing to a reader.
 constexpr std::string_view kHeadingKeys[] = {"model",    "family",  "level",   "weights",

@@ -154,6 +154,14 @@ TEST(Table, GroupsBySettingsAndNamesThoseThatVary) {
   EXPECT_LT(text.find("fp16"), text.find("repeat_kv true"));
 }
 
+TEST(Table, AGateDoesNotPartAnEngineFromItsGroup) {
+  std::vector<Json> records = quickstart();
+  records[2]["case"]["gate"] = {{"kld_mean_max", 1e-4}};
+  const std::string text = table(records);
+  EXPECT_THAT(text, Not(HasSubstr("gate")));
+  EXPECT_THAT(text, Not(HasSubstr("speed-up against fp16")));
+}
+
 TEST(Table, RowsOfAGroupAreInOrderOfContext) {
   std::vector<Json> records;
   for (int prompt : {4096, 1024}) {

@@ -207,6 +207,11 @@ Reference make_reference(Workload& workload) {
 
 nlohmann::ordered_json verify(Workload& workload, const Reference* reference) {
   const Case& c = workload.spec();
+  std::optional<Score> scored;
+  if (reference && c.score.positions > 0) {
+    scored = score(workload, reference->logits);
+    workload.renew_engine();
+  }
   Oracle oracle(workload);
   workload.run_short(std::min(kShortSteps, workload.engine().spec().max_len), oracle);
   OutputCollector collector(c.first_rows());
@@ -221,7 +226,7 @@ nlohmann::ordered_json verify(Workload& workload, const Reference* reference) {
   if (reference && c.tokens == TokenMode::forced && !reference->outputs.empty()) {
     loss["attend_rel_rms"] = relative_rms(collector.values(), reference->outputs);
   }
-  if (reference && c.score.positions > 0) score(workload, reference->logits).add_to(loss);
+  if (scored) scored->add_to(loss);
   return {{"digest", digest}, {"correct", oracle.to_json()}, {"loss", std::move(loss)}};
 }
 

@@ -73,8 +73,7 @@ std::string Digest::hex() const { return fmt::format("{:016x}", state_); }
 
 Workload::Workload(const Case& c, int settle_steps)
     : case_(c), settle_steps_(settle_steps), pool_(c.threads), sampled_(c.gen_len) {
-  const CpuEngineOptions options{.pool_order = c.pool_order, .seed = c.seed};
-  engine_ = make_cpu_engine(c.engine, kv_spec_of(c), pool_, options);
+  renew_engine();
   if (c.level == Level::model) {
     auto model = std::make_unique<ModelRunner>(c, pool_);
     model_ = model.get();
@@ -88,6 +87,13 @@ Workload::Workload(const Case& c, int settle_steps)
 }
 
 Workload::~Workload() = default;
+
+void Workload::renew_engine() {
+  sequences_.clear();
+  engine_.reset();
+  const CpuEngineOptions options{.pool_order = case_.pool_order, .seed = case_.seed};
+  engine_ = make_cpu_engine(case_.engine, kv_spec_of(case_), pool_, options);
+}
 
 bool Workload::keeps_rows() const { return case_.engine.layout != LayoutKind::recompute; }
 

@@ -71,6 +71,8 @@ class Workload {
   // `steps` single rows from an empty cache (a fresh set of sequences), every step watched.
   void run_short(int steps, StepObserver& watch);
 
+  // A fresh engine, whose memory is that of the rounds alone (scoring a long text takes more).
+  void renew_engine();
   // Closes the workload's sequences; the next round opens or fills them anew.
   void close_all();
 
