@@ -3,34 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "bench/report/report.h"
+#include "bench/run/columns.h"
 #include "bench/run/group_run.h"
 #include "bench/run/progress.h"
 
 namespace kvmark {
-namespace {
-
-using Row = std::array<std::string, 10>;
-
-std::string format_rows(const std::vector<Row>& rows) {
-  std::array<size_t, Row().size()> widths{};
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string out;
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
-  }
-  return out;
-}
-
-}  // namespace
 
 double predicted_case_seconds(const Prediction& predicted, const Sampling& sampling) {
   const double round_s = std::max(predicted.round_s, 1e-9);
@@ -39,8 +19,9 @@ double predicted_case_seconds(const Prediction& predicted, const Sampling& sampl
 }
 
 std::string dry_run_table(const std::vector<Plan>& plans, std::optional<int64_t> memory_budget) {
-  std::vector<Row> rows{{"engine", "device", "model", "level", "prompt", "gen", "batch", "threads",
-                         "KV bytes", "process bytes, seconds"}};
+  std::vector<std::vector<std::string>> rows{{"engine", "device", "model", "level", "prompt", "gen",
+                                              "batch", "threads", "KV bytes",
+                                              "process bytes, seconds"}};
   int cases = 0, skipped = 0;
   double seconds = 0;
   for (const Plan& plan : plans) {
@@ -61,10 +42,10 @@ std::string dry_run_table(const std::vector<Plan>& plans, std::optional<int64_t>
       }
     }
   }
-  return format_rows(rows) + fmt::format(
-                                 "{} cases, {} of them skipped, about {} (estimates: within "
-                                 "a factor of 2 or 3)\n",
-                                 cases, skipped, human_seconds(seconds));
+  return aligned(rows) + fmt::format(
+                             "{} cases, {} of them skipped, about {} (estimates: within "
+                             "a factor of 2 or 3)\n",
+                             cases, skipped, human_seconds(seconds));
 }
 
 }  // namespace kvmark

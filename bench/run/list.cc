@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 
 #include "bench/plan/plan.h"
 #include "bench/record/metrics.h"
+#include "bench/run/columns.h"
 #include "engines/catalog/catalog.h"
 #include "engines/catalog/engine_spec.h"
 #include "engines/codecs/codec.h"
@@ -19,21 +19,7 @@ namespace {
 
 constexpr int kCommonDim = 64;  // head_dim at which codecs are shown
 
-// Columns padded to their widest cell, the last one left as it is.
 using Cells = std::vector<std::string>;
-
-std::string aligned(const std::vector<Cells>& rows) {
-  std::vector<size_t> widths(rows.front().size());
-  for (const Cells& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string out;
-  for (const Cells& row : rows) {
-    for (size_t i = 0; i + 1 < row.size(); ++i) out += fmt::format("{:<{}}  ", row[i], widths[i]);
-    out += row.back() + "\n";
-  }
-  return out;
-}
 
 std::string engines() {
   std::vector<Cells> rows{{"engine", "preset", "use"}};
