@@ -31,6 +31,14 @@ struct FloatFormat {
   }
 };
 
+// The conversions are always inlined, so that they cannot be passed as functions themselves.
+const auto to_f16 = [](float x) { return f32_to_f16(x); };
+const auto to_bf16 = [](float x) { return f32_to_bf16(x); };
+const auto to_e4m3 = [](float x) { return f32_to_e4m3(x); };
+const auto from_f16 = [](uint16_t code) { return f16_to_f32(code); };
+const auto from_bf16 = [](uint16_t code) { return bf16_to_f32(code); };
+const auto from_e4m3 = [](uint8_t code) { return e4m3_to_f32(code); };
+
 constexpr FloatFormat kF16{5, 10, 15, true};
 constexpr FloatFormat kBf16{8, 7, 127, true};
 constexpr FloatFormat kE4m3{4, 3, 7, false};
@@ -74,19 +82,15 @@ void expect_rounds_to_nearest_even(const FloatFormat& format, Encode encode) {
   }
 }
 
-TEST(Bits, EveryF16RoundTrips) {
-  expect_all_codes_round_trip<uint16_t>(kF16, f32_to_f16, f16_to_f32);
-}
+TEST(Bits, EveryF16RoundTrips) { expect_all_codes_round_trip<uint16_t>(kF16, to_f16, from_f16); }
 TEST(Bits, EveryBf16RoundTrips) {
-  expect_all_codes_round_trip<uint16_t>(kBf16, f32_to_bf16, bf16_to_f32);
+  expect_all_codes_round_trip<uint16_t>(kBf16, to_bf16, from_bf16);
 }
-TEST(Bits, EveryE4m3RoundTrips) {
-  expect_all_codes_round_trip<uint8_t>(kE4m3, f32_to_e4m3, e4m3_to_f32);
-}
+TEST(Bits, EveryE4m3RoundTrips) { expect_all_codes_round_trip<uint8_t>(kE4m3, to_e4m3, from_e4m3); }
 
-TEST(Bits, F16RoundsToNearestEven) { expect_rounds_to_nearest_even<uint16_t>(kF16, f32_to_f16); }
-TEST(Bits, Bf16RoundsToNearestEven) { expect_rounds_to_nearest_even<uint16_t>(kBf16, f32_to_bf16); }
-TEST(Bits, E4m3RoundsToNearestEven) { expect_rounds_to_nearest_even<uint8_t>(kE4m3, f32_to_e4m3); }
+TEST(Bits, F16RoundsToNearestEven) { expect_rounds_to_nearest_even<uint16_t>(kF16, to_f16); }
+TEST(Bits, Bf16RoundsToNearestEven) { expect_rounds_to_nearest_even<uint16_t>(kBf16, to_bf16); }
+TEST(Bits, E4m3RoundsToNearestEven) { expect_rounds_to_nearest_even<uint8_t>(kE4m3, to_e4m3); }
 
 TEST(Bits, F16OverflowsToInfinityWhereNearestEvenSays) {
   EXPECT_EQ(f32_to_f16(65504.0f), 0x7bff);
