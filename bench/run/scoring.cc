@@ -76,14 +76,16 @@ Score score(Workload& workload, const std::vector<float>& reference) {
 
   Score result{.positions = n};
   std::vector<double> klds;
+  int same_top1 = 0;
   for (const PositionScore& s : scores) {
     klds.push_back(s.kld);
     result.kld_mean += s.kld / n;
     result.nll += s.nll / n;
     result.nll_reference += s.nll_reference / n;
-    result.top1_agreement += s.same_top1 ? 1.0 / n : 0;
+    same_top1 += s.same_top1;
   }
   std::sort(klds.begin(), klds.end());
+  result.top1_agreement = static_cast<double>(same_top1) / n;
   result.kld_max = klds.back();
   result.kld_p99 = klds[static_cast<size_t>(std::ceil(0.99 * n)) - 1];
   return result;

@@ -141,16 +141,13 @@ void Workload::fill() {
   runner_->stage(staged_from, case_.committed() - staged_from);
 }
 
-// Brings the sequences to where token 0 is to be generated (model) or was (attention).
+// Brings the sequences to where token 0 is to be generated (model) or was (attention). They are
+// kept open from round to round: memory that was given back would be faulted in again in a timed
+// step.
 void Workload::to_start() {
-  if (model_) {
-    if (!sequences_.empty()) close_all();
-    open();
-    return;
-  }
-  if (sequences_.empty()) return fill();
+  if (sequences_.empty()) return model_ ? open() : fill();
   for (SeqId seq : sequences_) {
-    if (const auto refusal = engine_->truncate(seq, case_.first_rows())) {
+    if (const auto refusal = engine_->truncate(seq, model_ ? 0 : case_.first_rows())) {
       throw RuntimeError(fmt::format("{}: cannot go back to the start of the round: {}",
                                      case_.engine.name(), refusal->reason));
     }

@@ -107,6 +107,16 @@ TEST(Workload, TimesEveryDecodeStepAndItsAttention) {
   EXPECT_NEAR(phases, sum / 11, 0.05 * sum / 11);
 }
 
+TEST(Workload, AGrowingCacheGrowsInEveryRound) {
+  Workload workload(tiny_case("contiguous/f32/grow:2", 0, 200), 0);
+  workload.round();
+  const auto first = workload.engine().take_events();
+  workload.round();
+  const auto second = workload.engine().take_events();
+  ASSERT_EQ(first.size(), 2u);  // 64 → 128 → 256 positions
+  EXPECT_EQ(second.size(), first.size());
+}
+
 TEST(Workload, TimelineGrowsAndIsBounded) {
   Workload workload(tiny_case("paged:16", 0, 500), 0);
   workload.rehearse(nullptr);
