@@ -143,8 +143,9 @@ void Workload::fill() {
 
 // Brings the sequences to where token 0 is to be generated (model) or was (attention). They are
 // kept open from round to round: memory that was given back would be faulted in again in a timed
-// step.
+// step. Growing is what a growing cache is measured for, so that one starts small again.
 void Workload::to_start() {
+  if (model_ && case_.engine.policy == PolicyKind::grow) close_all();
   if (sequences_.empty()) return model_ ? open() : fill();
   for (SeqId seq : sequences_) {
     if (const auto refusal = engine_->truncate(seq, model_ ? 0 : case_.first_rows())) {
