@@ -412,7 +412,7 @@ TEST(SeededWeights, ScoresSpreadLikeARealModels) {
     RecordProperty("spread_" + std::to_string(layer), std::to_string(scores.spread[layer]));
     EXPECT_GT(scores.spread[layer], 1.0) << "layer " << layer;
     EXPECT_LT(scores.spread[layer], 4.0) << "layer " << layer;
-    EXPECT_GT(scores.outlier[layer], 3.0) << "layer " << layer;
+    EXPECT_GT(scores.outlier[layer], 2.4) << "layer " << layer;
     EXPECT_LT(scores.outlier[layer], 25.0) << "layer " << layer;
   }
 }
@@ -430,11 +430,11 @@ TEST(SeededWeights, AreTheSameBitsEverywhere) {
   const Model model(config, 1), half(config, 1, WeightType::f16);
   const LayerWeights& layer = model.weights.layers[2];
   EXPECT_EQ(digest(model.weights.embedding), 0xc23eedb5827b2dbull);
-  EXPECT_EQ(digest(layer.wq), 0x6050d87a815ebc2cull);
-  EXPECT_EQ(digest(layer.wk), 0xbf16f04f6037b465ull);
+  EXPECT_EQ(digest(layer.wq), 0x23f3e2f4c13fdda4ull);
+  EXPECT_EQ(digest(layer.wk), 0x02d97a23c9ef8a98ull);
   EXPECT_EQ(digest(layer.w_down), 0xb29fc2f466765d32ull);
   EXPECT_EQ(digest(layer.ffn_norm), 0x2e8c680717ed365bull);
-  EXPECT_EQ(digest(half.weights.layers[0].wk), 0xee6350418af9b89full);
+  EXPECT_EQ(digest(half.weights.layers[0].wk), 0x5161a48e79d8bb75ull);
 }
 
 TEST(SeededWeights, DependOnTheSeedAndTheTensor) {

@@ -14,11 +14,11 @@ void fill_bell(uint64_t stream, uint64_t first, int n, double deviation, float* 
 
 ChannelScales channel_scales(uint64_t stream, int dim, const Rope* rope) {
   // Squares, so that the queries' counterweight is exact.
-  constexpr double kRoots[] = {2.25, 2.75, 3.25, 4.0, 4.5};  // ×5.06 … ×20.25
+  constexpr double kRoots[] = {1.75, 2.0, 2.25, 2.5, 2.75};  // ×3.06 … ×7.56
   ChannelScales scales{std::vector<double>(dim, 1.0), std::vector<double>(dim, 1.0)};
   const int pairs = rope ? rope->dims / 2 : dim / 2;
   const bool halves = rope && rope->pairing == RopePairing::halves;
-  const int outliers = pairs == 0 ? 0 : std::max(1, dim / 32);
+  const int outliers = pairs == 0 ? 0 : std::max(1, dim / 64);
   for (int i = 0; i < outliers; ++i) {
     const uint64_t hash = hash_at(stream, i);
     const int pair = static_cast<int>((hash >> 8) % pairs);

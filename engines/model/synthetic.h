@@ -10,7 +10,7 @@
 namespace kvmark {
 
 // A function of (seed, layer, sequence index, position) alone, the same on every machine and
-// however rows are cut into calls. Like a real model's: some key channels are outliers (×5–×20),
+// however rows are cut into calls. Like a real model's: some key channels are outliers (×3–×8),
 // keys of neighbouring positions are correlated, scores spread with a standard deviation of about
 // 2, so that the softmax neither flattens nor collapses.
 class SyntheticAttention {
