@@ -47,10 +47,10 @@ std::string elsewhere(const std::string& name) {
 }
 
 void check_section(const Node& map, const std::string& section) {
-  for (const auto& [key, node] : map.fields) {
-    const std::string full = joined(section, key.name);
+  for (const Node& node : map.fields) {
+    const std::string full = joined(section, node.key.name);
     if (find_field(full) != nullptr) continue;
-    if (!is_section(full)) fail_unknown(key, section);
+    if (!is_section(full)) fail_unknown(node.key, section);
     if (node.kind != Node::Kind::map) {
       fail_at(node.where, fmt::format("`{}` is a section; expected keys under it, such as `{}`",
                                       full, joined(full, names_under(full).front())));
@@ -253,8 +253,8 @@ class FieldBinder {
 };
 
 void bind_section(const Node& map, const std::string& section, Values& values) {
-  for (const auto& [key, node] : map.fields) {
-    const std::string full = joined(section, key.name);
+  for (const Node& node : map.fields) {
+    const std::string full = joined(section, node.key.name);
     if (const Field* field = find_field(full)) {
       values[full] = FieldBinder(*field, full).bind(node);
     } else {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "engines/core/check.h"
 
@@ -108,11 +109,11 @@ class TreeBuilder : public YAML::EventHandler {
 
   void open_key(Node node) {
     Open& map = open_.back();
-    for (const auto& [key, value] : map.node.fields) {
-      if (key.name == node.text) {
+    for (const Node& field : map.node.fields) {
+      if (field.key.name == node.text) {
         fail_at(node.where,
                 fmt::format("the key `{}` stands here a second time; the first is at {}", node.text,
-                            key.where));
+                            field.key.where));
       }
     }
     map.key = {node.text, node.where};
@@ -139,7 +140,8 @@ class TreeBuilder : public YAML::EventHandler {
     } else if (Open& parent = open_.back(); parent.node.kind == Node::Kind::list) {
       parent.node.items.push_back(std::move(node));
     } else {
-      parent.node.fields.emplace_back(std::move(parent.key), std::move(node));
+      node.key = std::move(parent.key);
+      parent.node.fields.push_back(std::move(node));
       parent.has_key = false;
     }
   }
@@ -251,8 +253,8 @@ Node parse_checked(const std::string& text, const std::string& path) {
 }  // namespace
 
 const Node* Node::find(std::string_view name) const {
-  for (const auto& [key, value] : fields) {
-    if (key.name == name) return &value;
+  for (const Node& field : fields) {
+    if (field.key.name == name) return &field;
   }
   return nullptr;
 }
@@ -262,17 +264,17 @@ Node* Node::find(std::string_view name) {
 }
 
 void Node::set(std::string_view name, Node value) {
+  value.key = {std::string(name), value.where};
   if (Node* old = find(name)) {
     *old = std::move(value);
-    return;
+  } else {
+    fields.push_back(std::move(value));
   }
-  Key key{std::string(name), value.where};
-  fields.emplace_back(std::move(key), std::move(value));
 }
 
 void Node::erase(std::string_view name) {
   fields.erase(std::remove_if(fields.begin(), fields.end(),
-                              [&](const auto& field) { return field.first.name == name; }),
+                              [&](const Node& field) { return field.key.name == name; }),
                fields.end());
 }
 

@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace kvmark {
@@ -16,12 +15,13 @@ struct Key {
 
 struct Node {
   enum class Kind { null, scalar, list, map } kind = Kind::null;
-  std::string where;                         // "plan.yaml:3:7", or the flag that gave it
-  bool flag = false;                         // given on the command line
-  std::string text;                          // scalar: as written, quotes and escapes resolved
-  bool quoted = false;                       // scalar: was in quotes, so it is a string
-  std::vector<Node> items;                   // list
-  std::vector<std::pair<Key, Node>> fields;  // map, in order, names unique
+  std::string where;         // "plan.yaml:3:7", or the flag that gave it
+  bool flag = false;         // given on the command line
+  std::string text;          // scalar: as written, quotes and escapes resolved
+  bool quoted = false;       // scalar: was in quotes, so it is a string
+  Key key;                   // its own, where it stands in a map
+  std::vector<Node> items;   // list
+  std::vector<Node> fields;  // map, in order, keys unique
 
   // The value of a map's key, null where there is none.
   const Node* find(std::string_view name) const;

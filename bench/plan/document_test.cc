@@ -33,7 +33,7 @@ TEST(Document, EveryPartKnowsItsPlace) {
   const Node* workload = root.find("workload");
   ASSERT_NE(workload, nullptr);
   EXPECT_EQ(workload->kind, Node::Kind::map);
-  EXPECT_EQ(workload->fields[0].first.where, "p.yaml:3:3");
+  EXPECT_EQ(workload->fields[0].key.where, "p.yaml:3:3");
   const Node* list = workload->find("gen_len");
   ASSERT_NE(list, nullptr);
   ASSERT_EQ(list->items.size(), 2u);
