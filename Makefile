@@ -34,7 +34,7 @@ asan:
 tsan:
 	@scripts/setup.sh build
 	@scripts/build.sh tsan test_engines_core test_engines_cpu
-	@scripts/test.sh tsan -E _NOT_BUILT
+	@scripts/test.sh tsan -L '^engines_(core|cpu)$$'
 
 lint:
 	@scripts/setup.sh build lint check

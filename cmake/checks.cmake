@@ -7,7 +7,7 @@ find_program(KVMARK_PYTHON python3 REQUIRED)
 function(kvmark_check name)
   add_test(NAME ${name} COMMAND ${KVMARK_PYTHON} ${ARGN}
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 1200 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
 endfunction()
 
 # Every scripts/tests/*_test.py is a program; it may keep files in a folder of the build.

@@ -51,7 +51,7 @@ function(kvmark_folder dir)
     add_executable(test_${name} ${tests})
     target_link_libraries(test_${name} PRIVATE ${name} GTest::gtest GTest::gmock GTest::gtest_main)
     target_compile_definitions(test_${name} PRIVATE KVMARK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-    gtest_discover_tests(test_${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+    gtest_discover_tests(test_${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${name})
   endif()
 endfunction()
 
