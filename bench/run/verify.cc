@@ -51,14 +51,14 @@ std::vector<int> rows_to_check(int rows) {
   return picked;
 }
 
-// Largest |stored − fed| over the row's largest |fed|, channels of one head row.
-double row_error(const float* stored, const double* fed, int dim) {
+// Largest |stored − fed| of one head row, in units of what its format may lose.
+double row_error(const float* stored, const double* fed, int dim, const RowBound& bound) {
   double worst = 0, largest = 0;
   for (int d = 0; d < dim; ++d) {
     worst = std::max(worst, std::abs(stored[d] - fed[d]));
     largest = std::max(largest, std::abs(fed[d]));
   }
-  return largest > 0 ? worst / largest : worst;
+  return worst > 0 ? worst / bound.of(largest) : 0;
 }
 
 }  // namespace
@@ -112,11 +112,11 @@ void Oracle::check_stored(int, const Piece& piece, int fed_row, int row, Tensor 
     std::copy(key, key + spec_.k_dim, fed.begin());
     if (spec_.rope) rope_reference(*spec_.rope, position, spec_.k_dim, fed.data());
     const size_t at = size_t(position) * spec_.kv_heads + h;
-    const double k_error = row_error(&k_[at * spec_.k_dim], fed.data(), spec_.k_dim);
+    const double k_error = row_error(&k_[at * spec_.k_dim], fed.data(), spec_.k_dim, bound.k);
     const float* value = v.row(fed_row) + h * spec_.v_dim;
     std::copy(value, value + spec_.v_dim, fed.begin());
-    const double v_error = row_error(&v_[at * spec_.v_dim], fed.data(), spec_.v_dim);
-    stored_error_ = std::max({stored_error_, k_error / bound.k, v_error / bound.v});
+    const double v_error = row_error(&v_[at * spec_.v_dim], fed.data(), spec_.v_dim, bound.v);
+    stored_error_ = std::max({stored_error_, k_error, v_error});
   }
 }
 

@@ -12,7 +12,7 @@ namespace kvmark {
 struct Bf16 {
   static constexpr const char* kName = "bf16";
   static constexpr double kTolerance = 1e-5;
-  static constexpr double kStoredBound = 0x1.02p-8;
+  static constexpr RowBound kStoredBound{0x1.02p-8, 0};
 
   static TileSpec tile(int dim) { return {.tokens = 1, .bytes = int64_t{dim} * 2, .align = 2}; }
   static int64_t scale_bytes(int /*dim*/) { return 0; }

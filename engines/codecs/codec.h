@@ -5,7 +5,7 @@
 //   struct F32 {
 //     static constexpr const char* kName = "f32";   // as in engine names
 //     static constexpr double kTolerance = 1e-5;    // of a correct kernel: relative RMS error
-//     static constexpr double kStoredBound = 1e-5;  // max |decoded − encoded| / max |row|
+//     static constexpr RowBound kStoredBound{1e-5, 0};  // of |decoded − encoded| (core/tile.h)
 //     static TileSpec tile(int dim);                // one KV head of `dim` channels
 //     static int64_t scale_bytes(int dim);          // of one row: scales and zero points
 //     // → values clamped. Input is finite; what the format cannot reach saturates.
@@ -46,7 +46,7 @@ struct Codec {
   std::string_view name;
   std::string_view kernel;  // "generic" or a SIMD target
   double tolerance = 0;
-  double stored_bound = 0;
+  RowBound stored_bound;
   TileSpec (*tile)(int dim) = nullptr;
   int64_t (*scale_bytes)(int dim) = nullptr;
   int (*encode)(const float* row, int dim, std::byte* tile, int slot) = nullptr;

@@ -109,7 +109,7 @@ TEST(Codecs, TilesAreWellFormed) {
 TEST(Codecs, StoredRowsAreWithinTheirBound) {
   for (const Codec& each : codecs()) {
     for (int dim : kDims) {
-      for (float scale : {0.01f, 1.0f, 20.0f}) {
+      for (float scale : {1e-7f, 1e-5f, 1e-3f, 0.01f, 1.0f, 20.0f}) {
         auto row = normal_row(dim, dim, scale);
         row[dim / 2] *= 4;  // an outlier
         for (float offset : {0.0f, 3.0f * scale}) {
@@ -117,7 +117,7 @@ TEST(Codecs, StoredRowsAreWithinTheirBound) {
           const RoundTrip stored = round_trip(each, row);
           EXPECT_EQ(stored.clamped, 0) << each.name;
           for (int d = 0; d < dim; ++d) {
-            ASSERT_LE(std::fabs(stored.row[d] - row[d]), each.stored_bound * largest(row))
+            ASSERT_LE(std::fabs(stored.row[d] - row[d]), each.stored_bound.of(largest(row)))
                 << each.name << " of " << dim << ", channel " << d;
           }
         }
@@ -138,7 +138,7 @@ TEST(Codecs, BoundsAreNotIdle) {
         worst = std::max(worst, double{std::fabs(stored.row[d] - row[d])} / largest(row));
       }
     }
-    EXPECT_GT(worst, each.stored_bound * 0.5) << each.name;
+    EXPECT_GT(worst, each.stored_bound.relative * 0.5) << each.name;
   }
 }
 
@@ -206,6 +206,7 @@ TEST(Codecs, GroupsDoNotTouchEachOther) {
 // A short last group has the codes of a row that holds it alone.
 TEST(Codecs, TheLastGroupMayBeShort) {
   for (const Codec& each : codecs()) {
+    if (each.name.find(":g") == std::string_view::npos) continue;  // a scale for groups
     for (int rest : {1, 2, 3, 7, 20, 31}) {
       const auto row = normal_row(128 + rest, 5);
       const auto stored = round_trip(each, row).row;

@@ -128,7 +128,8 @@ HWY_INLINE void dot_queries(const float* q, int64_t q_stride, const float* rows,
 // s(query, row) = Σ_d q(query, d) · rows(row, d) for `count` rows. The rows stay in L1 while the
 // queries pass by.
 inline HWY_NOINLINE void dot_rows(const float* q, int64_t q_stride, int queries, const float* rows,
-                           int64_t row_stride, int count, int dim, float* s, int64_t s_stride) {
+                                  int64_t row_stride, int count, int dim, float* s,
+                                  int64_t s_stride) {
   int i = 0;
   for (; i + 4 <= queries; i += 4) {
     dot_queries<4>(q + i * q_stride, q_stride, rows, row_stride, count, dim, s + i * s_stride,
@@ -208,7 +209,8 @@ HWY_INLINE void add_queries(const float* p, int64_t p_stride, const float* rows,
 
 // o(query, d) += Σ_row p(query, row) · rows(row, d) for `count` rows.
 inline HWY_NOINLINE void add_rows(const float* p, int64_t p_stride, int queries, const float* rows,
-                           int64_t row_stride, int count, int dim, float* o, int64_t o_stride) {
+                                  int64_t row_stride, int count, int dim, float* o,
+                                  int64_t o_stride) {
   int i = 0;
   for (; i + 4 <= queries; i += 4) {
     add_queries<4>(p + i * p_stride, p_stride, rows, row_stride, count, dim, o + i * o_stride,

@@ -13,7 +13,7 @@ namespace kvmark {
 struct F32 {
   static constexpr const char* kName = "f32";
   static constexpr double kTolerance = 1e-5;
-  static constexpr double kStoredBound = 1e-5;
+  static constexpr RowBound kStoredBound{1e-5, 0};
 
   static TileSpec tile(int dim) { return {.tokens = 1, .bytes = int64_t{dim} * 4, .align = 4}; }
   static int64_t scale_bytes(int /*dim*/) { return 0; }

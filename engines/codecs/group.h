@@ -47,8 +47,9 @@ struct Affine {
 // Codes −kMax … kMax around zero: x ≈ scale · code. |error| ≤ scale / 2.
 template <int kMax>
 struct SymmetricGroup {
-  static constexpr int kWords = 1;                      // f16 words stored: scale
-  static constexpr double kStoredBound = 0.505 / kMax;  // half a step; 1 % for the scale's rounding
+  static constexpr int kWords = 1;  // f16 words stored: scale
+  // Half a step; 1 % and an f16 step of 2^−24 for the scale's rounding.
+  static constexpr RowBound kStoredBound{0.505 / kMax, 0x1p-24};
   GroupScale scale;
 
   KVMARK_HD static KVMARK_INLINE SymmetricGroup fit(const float* x, int n) {
@@ -84,7 +85,7 @@ template <int kMax>
 struct AsymmetricGroup {
   static constexpr int kWords = 2;  // f16 words stored: scale, minimum
   // Half a step where the values span twice the largest; 1 % for the rounding of the two words.
-  static constexpr double kStoredBound = 1.01 / kMax;
+  static constexpr RowBound kStoredBound{1.01 / kMax, 0x1p-23};
   uint16_t minimum_bits;
   float minimum;
   GroupScale scale;
@@ -132,7 +133,7 @@ template <typename Group, typename Codes, int kGroup>
 struct GroupedRow {
   static_assert(kGroup == 32 || kGroup == 64 || kGroup == 128);
   static constexpr double kTolerance = 1e-5;
-  static constexpr double kStoredBound = Group::kStoredBound;
+  static constexpr RowBound kStoredBound = Group::kStoredBound;
 
   static TileSpec tile(int dim) {
     return {.tokens = 1, .bytes = round_up_even(scale_bytes(dim) + Codes::bytes(dim)), .align = 2};

@@ -178,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(Simd, EveryTarget, testing::ValuesIn(simd_targets()),
 struct FourTokens {
   static constexpr const char* kName = "four";
   static constexpr double kTolerance = 1e-5;
-  static constexpr double kStoredBound = 1e-5;
+  static constexpr RowBound kStoredBound{1e-5, 0};
 
   static TileSpec tile(int dim) { return {.tokens = 4, .bytes = int64_t{dim} * 16, .align = 4}; }
   static int64_t scale_bytes(int /*dim*/) { return 0; }

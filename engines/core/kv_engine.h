@@ -15,6 +15,7 @@
 #include "engines/core/check.h"
 #include "engines/core/observer.h"
 #include "engines/core/tensor.h"
+#include "engines/core/tile.h"
 
 namespace kvmark {
 
@@ -59,11 +60,10 @@ struct Footprint {
   int64_t saturated = 0;      // values clamped by the codec so far
 };
 
-// Promise of the formats: the largest |stored − fed| of a key (after RoPE) or value head row,
-// relative to the row's largest value.
+// How far a stored key (after RoPE) or value may be from the one that was fed, unless it was
+// clamped.
 struct StoredBound {
-  double k = 0;
-  double v = 0;
+  RowBound k, v;
 };
 
 // Something that happened inside the engine: "grow", "copy_on_write", ...
@@ -124,7 +124,6 @@ class KvEngine {
   // The bound on the relative RMS error of a correct output (see docs/metrics.md).
   virtual double tolerance() const = 0;
 
-  // How far a stored row may be from the row that was fed (see StoredBound).
   virtual StoredBound stored_bound() const = 0;
 
   // At most one; null: none. Not owned.

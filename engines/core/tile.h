@@ -14,4 +14,12 @@ struct TileSpec {
   bool row_writable = true;  // false: a tile is written once, whole
 };
 
+// Promise of a format: how far a decoded value may be from the one that was stored, where the
+// largest of its row is `largest`. The absolute part is for rows near the format's smallest step.
+struct RowBound {
+  double relative = 0;
+  double absolute = 0;
+  constexpr double of(double largest) const { return relative * largest + absolute; }
+};
+
 }  // namespace kvmark

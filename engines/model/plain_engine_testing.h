@@ -16,7 +16,7 @@ class PlainEngine : public KvEngine {
 
   std::string kernel() const override { return "plain"; }
   double tolerance() const override { return 1e-6; }
-  StoredBound stored_bound() const override { return {1e-6, 1e-6}; }
+  StoredBound stored_bound() const override { return {{1e-6, 0}, {1e-6, 0}}; }
 
  protected:
   void do_open(SeqId seq) override { sequences_[seq].assign(spec().layers, {}); }
