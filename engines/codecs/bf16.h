@@ -8,7 +8,8 @@ namespace kvmark {
 
 // Tile: one token, `dim` values in channel order. The range of f32 with 8 significant bits
 // (relative error ≤ 2^−8): no activation overflows it, at eight times the rounding error of f16.
-// The few f32 numbers that would round to infinity are clamped to the largest value and counted.
+// The few f32 numbers that would round to infinity are clamped to the largest value and counted;
+// that value is within their bound.
 struct Bf16 {
   static constexpr const char* kName = "bf16";
   static constexpr double kTolerance = 1e-5;

@@ -248,6 +248,35 @@ TEST(Codecs, SaturationsAreCountedAndFinite) {
             (std::vector<float>{448, -448, 1.5f}));
 }
 
+TEST(Codecs, RowsWithinClampAtAreNotClamped) {
+  for (const Codec& each : codecs()) {
+    const double clamp_at = each.stored_bound.clamp_at;
+    if (std::isinf(clamp_at)) continue;
+    const auto end = static_cast<float>(clamp_at);
+    auto row = normal_row(100, 1);
+    row[7] = end;
+    row[99] = -end;
+    const RoundTrip within = round_trip(each, row);
+    EXPECT_EQ(within.clamped, 0) << each.name;
+    for (int d = 0; d < 100; ++d) {
+      ASSERT_LE(std::fabs(double{within.row[d]} - row[d]), each.stored_bound.of(clamp_at))
+          << each.name << ", channel " << d;
+    }
+    row[99] = -end * 1.05f;
+    EXPECT_EQ(round_trip(each, row).clamped, 1) << each.name;
+  }
+}
+
+TEST(Codecs, FormatsWithoutClampAtKeepTheirBoundToTheEnd) {
+  const float huge = std::numeric_limits<float>::max();
+  for (const char* name : {"f32", "bf16"}) {
+    EXPECT_TRUE(std::isinf(codec(name).stored_bound.clamp_at)) << name;
+    for (float x : round_trip(codec(name), {huge, huge}).row) {
+      EXPECT_LE(double{huge} - x, codec(name).stored_bound.of(huge)) << name;
+    }
+  }
+}
+
 TEST(Codecs, EncodingSurvivesWhatTheEngineWillRefuse) {
   // The engine refuses the step after encoding; the codec must not read or write elsewhere.
   for (const Codec& each : codecs()) {

@@ -12,7 +12,7 @@ namespace kvmark {
 struct F16 {
   static constexpr const char* kName = "f16";
   static constexpr double kTolerance = 1e-5;
-  static constexpr RowBound kStoredBound{0x1.02p-11, 0x1p-24};
+  static constexpr RowBound kStoredBound{0x1.02p-11, 0x1p-24, kF16Max};
 
   static TileSpec tile(int dim) { return {.tokens = 1, .bytes = int64_t{dim} * 2, .align = 2}; }
   static int64_t scale_bytes(int /*dim*/) { return 0; }

@@ -12,7 +12,7 @@ namespace kvmark {
 struct Fp8E4m3 {
   static constexpr const char* kName = "fp8:e4m3";
   static constexpr double kTolerance = 1e-5;
-  static constexpr RowBound kStoredBound{0x1.02p-4, 0x1p-10};
+  static constexpr RowBound kStoredBound{0x1.02p-4, 0x1p-10, kE4m3Max};
 
   static TileSpec tile(int dim) { return {.tokens = 1, .bytes = dim, .align = 1}; }
   static int64_t scale_bytes(int /*dim*/) { return 0; }

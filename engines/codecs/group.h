@@ -49,7 +49,7 @@ template <int kMax>
 struct SymmetricGroup {
   static constexpr int kWords = 1;  // f16 words stored: scale
   // Half a step; 1 % and an f16 step of 2^−24 for the scale's rounding.
-  static constexpr RowBound kStoredBound{0.505 / kMax, 0x1p-24};
+  static constexpr RowBound kStoredBound{0.505 / kMax, 0x1p-24, double{kMax} * kF16Max};
   GroupScale scale;
 
   KVMARK_HD static KVMARK_INLINE SymmetricGroup fit(const float* x, int n) {
@@ -85,7 +85,9 @@ template <int kMax>
 struct AsymmetricGroup {
   static constexpr int kWords = 2;  // f16 words stored: scale, minimum
   // Half a step where the values span twice the largest; 1 % for the rounding of the two words.
-  static constexpr RowBound kStoredBound{1.01 / kMax, 0x1p-23};
+  // Only a minimum below −65504 or a span beyond kMax · 65504 is clamped; neither is without a
+  // value beyond 65504.
+  static constexpr RowBound kStoredBound{1.01 / kMax, 0x1p-23, kF16Max};
   uint16_t minimum_bits;
   float minimum;
   GroupScale scale;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace kvmark {
 
@@ -15,10 +16,13 @@ struct TileSpec {
 };
 
 // Promise of a format: how far a decoded value may be from the one that was stored, where the
-// largest of its row is `largest`. The absolute part is for rows near the format's smallest step.
+// largest magnitude of its row is `largest`. The absolute part is for rows near the format's
+// smallest step. A row whose largest magnitude is beyond `clamp_at` may hold clamped values and is
+// promised nothing; no row within it is ever clamped.
 struct RowBound {
   double relative = 0;
   double absolute = 0;
+  double clamp_at = std::numeric_limits<double>::infinity();
   constexpr double of(double largest) const { return relative * largest + absolute; }
 };
 
