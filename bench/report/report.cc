@@ -80,10 +80,10 @@ std::string one_line(std::string text) {
 // A gate goes with the engine's format.
 constexpr std::string_view kEngineKeys[] = {"engine", "preset", "gate"};
 constexpr std::string_view kLengthKeys[] = {"prompt_len", "gen_len", "seq_len", "max_seq_len"};
-// What the heading says in words of its own, or what says nothing to a reader.
-constexpr std::string_view kHeadingKeys[] = {"model",    "family",  "level",   "weights",
-                                             "layers",   "d_model", "heads",   "kv_heads",
-                                             "head_dim", "batch",   "threads", "device"};
+// What the heading says in words of its own, or what goes with the model's name and size.
+constexpr std::string_view kHeadingKeys[] = {
+    "model",    "family", "level",   "weights", "layers", "d_model", "heads",   "kv_heads",
+    "head_dim", "batch",  "threads", "device",  "ffn",    "vocab",   "context", "norm_eps"};
 
 template <size_t n>
 bool is_one_of(std::string_view key, const std::string_view (&keys)[n]) {
@@ -139,7 +139,7 @@ std::vector<std::string> varying_keys(Records records) {
   for (const Json& record : records) {
     for (const auto& [key, value] : value_at(record, "case").items()) {
       if (is_one_of(key, kEngineKeys) || is_one_of(key, kLengthKeys)) continue;
-      if (is_one_of(key, kHeadingKeys)) continue;
+      if (is_one_of(key, kHeadingKeys) || value.is_structured()) continue;
       const auto [it, is_new] = first.emplace(key, text_of(value));
       if (is_new || it->second == text_of(value)) continue;
       if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
