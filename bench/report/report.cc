@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bench/report/format.h"
+#include "bench/report/row.h"
 
 namespace kvmark {
 namespace {
@@ -52,28 +52,19 @@ constexpr std::string_view kDefinitions[] = {
     "loss, against uncompressed f32: KLD of the next token in nats (trained weights on text), else "
     "attn, error of the attention.",
 };
-
-struct Row {
-  std::vector<std::string> cells;  // a row that is not ok ends after engine and context
-  std::string note;                // its status and reason
-};
+constexpr std::string_view kWholeRunDefinition =
+    "whole run: start to last token, median of the rounds. slope: exponent with which the time so "
+    "far grows with the tokens, over the last half: 1 linear, 2 quadratic.";
+constexpr std::string_view kApartDefinition =
+    "†: not measured side by side with the engine that it is compared with, so a drift of the "
+    "machine may be part of the speed-up.";
 
 struct Section {
   std::string heading;
   std::string baseline;  // "" where no row is ok
   std::vector<Row> rows;
+  std::vector<std::string> whole_runs;  // a line a length
 };
-
-std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>()
-                           : value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  std::replace(text.begin(), text.end(), '\r', ' ');
-  return text;
-}
 
 // ---- Which rows belong together ----
 
@@ -105,11 +96,6 @@ std::string length_key(const Json& record) {
     key += value_at(value_at(record, "case"), name).dump() + " ";
   }
   return key;
-}
-
-int64_t length(const Json& record, std::string_view path) {
-  const Json& value = value_at(record, path);
-  return value.is_number_integer() ? value.get<int64_t>() : 0;
 }
 
 using Group = std::vector<const Json*>;
@@ -148,78 +134,6 @@ std::vector<std::string> varying_keys(Records records) {
   return keys;
 }
 
-// ---- A row ----
-
-bool is_ok(const Json& record) { return value_at(record, "status") == "ok"; }
-
-std::string engine_label(const Json& record) {
-  const Json& preset = value_at(record, "case.preset");
-  if (preset.is_string() && !preset.get<std::string>().empty()) return preset.get<std::string>();
-  return text_of(value_at(record, "case.engine"));
-}
-
-std::string context_label(const Json& record) {
-  const Json& prompt = value_at(record, "case.prompt_len");
-  const Json& generated = value_at(record, "case.gen_len");
-  if (prompt.is_null() || generated.is_null()) return std::string(kNothing);
-  return fmt::format("{}+{}", text_of(prompt), text_of(generated));
-}
-
-std::optional<double> figure(const Json& record, std::string_view path) {
-  const Json& value = value_at(record, path);
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-}
-
-template <typename Format>
-std::string cell(const std::optional<double>& value, Format format) {
-  return value ? format(*value) : std::string(kNothing);
-}
-
-std::string correct_cell(const Json& record) {
-  const Json& passed = value_at(record, "accuracy.correct.passed");
-  const auto error = figure(record, "accuracy.correct.rel_rms");
-  if (!passed.is_boolean() || !error) return std::string(kNothing);
-  return fmt::format("{} {}", passed.get<bool>() ? "✓" : "✗", human_error(*error));
-}
-
-std::string loss_cell(const Json& record) {
-  if (const auto kld = figure(record, "accuracy.loss.kld_mean")) {
-    return fmt::format("KLD {}", human_error(*kld));
-  }
-  if (const auto error = figure(record, "accuracy.loss.attend_rel_rms")) {
-    return fmt::format("attn {}", human_error(*error));
-  }
-  return std::string(kNothing);
-}
-
-Row row_of(const Json& record, std::optional<double> base_tok_per_s) {
-  Row row{{engine_label(record), context_label(record)}, ""};
-  if (!is_ok(record)) {
-    row.note = fmt::format("{}: {}", text_of(value_at(record, "status")),
-                           one_line(text_of(value_at(record, "reason"))));
-    return row;
-  }
-  const auto decode = figure(record, "throughput.decode_tok_per_s");
-  std::optional<double> speed_up;
-  if (decode && base_tok_per_s && *base_tok_per_s > 0) speed_up = *decode / *base_tok_per_s;
-
-  const auto add = [&](std::string_view path, auto format) {
-    row.cells.push_back(cell(figure(record, path), format));
-  };
-  row.cells.push_back(cell(decode, human_number));
-  add("latency.tpot_ms.mean", human_number);
-  add("latency.itl_ms.p50", human_number);
-  add("latency.itl_ms.p99", human_number);
-  add("latency.ttft_ms.p50", human_number);
-  add("memory.kv_live_bytes", human_bytes);
-  add("memory.kv_reserved_bytes", human_bytes);
-  add("memory.kv_bytes_per_token", human_bytes);
-  row.cells.push_back(correct_cell(record));
-  row.cells.push_back(loss_cell(record));
-  row.cells.push_back(cell(speed_up, human_number));
-  return row;
-}
-
 // ---- A section ----
 
 // The engine that speeds are compared with: recompute, else the first that was measured.
@@ -248,23 +162,38 @@ std::string heading_of(const Json& record, const std::vector<std::string>& varyi
   return text;
 }
 
-Section section_of(const Group& group, const std::vector<std::string>& varying) {
-  const Json* baseline = baseline_of(group);
-  std::map<std::string, std::optional<double>> base_tok_per_s;  // by length
+// The row of every length that the others of that length are compared with.
+std::map<std::string, const Json*> baselines_of(const Group& group, const Json* baseline) {
+  std::map<std::string, const Json*> baselines;
   for (const Json* record : group) {
     if (!baseline || !is_ok(*record)) continue;
     if (value_at(*record, "case.engine") != value_at(*baseline, "case.engine")) continue;
-    base_tok_per_s.emplace(length_key(*record), figure(*record, "throughput.decode_tok_per_s"));
+    baselines.emplace(length_key(*record), record);
   }
+  return baselines;
+}
 
-  Section section{heading_of(*group.front(), varying), "", {}};
+Section section_of(const Group& group, const std::vector<std::string>& varying) {
+  const Json* baseline = baseline_of(group);
+  const std::map<std::string, const Json*> baselines = baselines_of(group, baseline);
+  Section section{heading_of(*group.front(), varying), "", {}, {}};
   if (baseline) {
     section.baseline = fmt::format("speed-up against {}", engine_label(*baseline));
   }
+  std::vector<std::pair<std::string, std::vector<std::string>>> runs;  // by length, in order
   for (const Json* record : group) {
-    const auto base = base_tok_per_s.find(length_key(*record));
-    section.rows.push_back(
-        row_of(*record, base == base_tok_per_s.end() ? std::nullopt : base->second));
+    const auto base = baselines.find(length_key(*record));
+    const Json* of_length = base == baselines.end() ? nullptr : base->second;
+    section.rows.push_back(row_of(*record, of_length));
+    std::string whole = is_ok(*record) ? whole_run_of(*record, of_length) : "";
+    if (whole.empty()) continue;
+    const std::string context = context_label(*record);
+    if (runs.empty() || runs.back().first != context) runs.push_back({context, {}});
+    runs.back().second.push_back(std::move(whole));
+  }
+  for (const auto& [context, engines] : runs) {
+    section.whole_runs.push_back(
+        fmt::format("whole run of {}: {}", context, fmt::join(engines, ", ")));
   }
   return section;
 }
@@ -307,13 +236,21 @@ std::string machine_line(const Json& env) {
   return line;
 }
 
-std::vector<std::string> footer_of(Records records) {
+// Is a ratio marked as one between rows that were measured apart?
+bool has_mark(const std::vector<Section>& sections) {
+  return std::any_of(sections.begin(), sections.end(), [](const Section& section) {
+    return std::any_of(section.rows.begin(), section.rows.end(), [](const Row& row) {
+      return row.note.empty() && row.cells.back().ends_with(kApartMark);
+    });
+  });
+}
+
+std::vector<std::string> footer_of(Records records, const std::vector<Section>& sections) {
   std::vector<std::string> lines;
   if (std::string presets = preset_line(records); !presets.empty()) lines.push_back(presets);
   std::vector<std::string> doubts;
   for (const Json& record : records) {
     const Json& env = value_at(record, "env");
-    if (value_at(env, "compiler").is_null()) continue;  // a row that never ran
     add_once(lines, machine_line(env));
     for (const Json& doubt : value_at(env, "unstable")) add_once(doubts, text_of(doubt));
   }
@@ -321,6 +258,11 @@ std::vector<std::string> footer_of(Records records) {
     lines.push_back(fmt::format("timings may be noisy: {}", fmt::join(doubts, "; ")));
   }
   for (std::string_view definition : kDefinitions) lines.emplace_back(definition);
+  if (std::any_of(sections.begin(), sections.end(),
+                  [](const Section& section) { return !section.whole_runs.empty(); })) {
+    lines.emplace_back(kWholeRunDefinition);
+  }
+  if (has_mark(sections)) lines.emplace_back(kApartDefinition);
   return lines;
 }
 
@@ -392,6 +334,7 @@ std::string render(const Section& section) {
     }
     out += trimmed(std::move(line));
   }
+  for (const std::string& line : section.whole_runs) out += wrapped(line);
   return out;
 }
 
@@ -424,6 +367,7 @@ std::string markdown_of(const Section& section) {
     }
     out += "\n";
   }
+  for (const std::string& line : section.whole_runs) out += fmt::format("\n{}\n", line);
   return out;
 }
 
@@ -432,16 +376,18 @@ std::string markdown_of(const Section& section) {
 std::string table(Records records) {
   if (records.empty()) return "no records\n";
   std::string out;
-  for (const Section& section : sections_of(records)) out += render(section) + "\n";
-  for (const std::string& line : footer_of(records)) out += wrapped(line);
+  const std::vector<Section> sections = sections_of(records);
+  for (const Section& section : sections) out += render(section) + "\n";
+  for (const std::string& line : footer_of(records, sections)) out += wrapped(line);
   return out;
 }
 
 std::string markdown(Records records) {
   if (records.empty()) return "no records\n";
   std::string out;
-  for (const Section& section : sections_of(records)) out += markdown_of(section) + "\n";
-  for (const std::string& line : footer_of(records)) out += fmt::format("- {}\n", line);
+  const std::vector<Section> sections = sections_of(records);
+  for (const Section& section : sections) out += markdown_of(section) + "\n";
+  for (const std::string& line : footer_of(records, sections)) out += fmt::format("- {}\n", line);
   return out;
 }
 

@@ -11,7 +11,9 @@ using Records = std::span<const nlohmann::ordered_json>;
 
 // The comparison table, for a terminal: a group for each setting but engine and lengths, a row a
 // record in the order of context and then of the records; rows that are not ok show their reason.
-// Ends with the definitions of the columns. UTF-8, `—` for null. Records must be valid.
+// Below them, for each length, the seconds of a whole run, how they grow with the tokens, and their
+// ratio to the baseline's; a ratio to a row of another `group_run` is marked. Ends with the
+// definitions of the columns. UTF-8, `—` for null. Records must be valid.
 std::string table(Records records);
 
 // The same in Markdown.

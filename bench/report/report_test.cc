@@ -25,6 +25,7 @@ Json row(const std::string& engine, const std::string& preset, double tok_per_s)
   Json r = empty_record();
   r["run_id"] = "run";
   r["case_id"] = engine;
+  r["group_run"] = "group@now";
   r["status"] = "ok";
   r["case"].update(
       {{"engine", engine},  {"preset", preset}, {"device", "cpu"},  {"model", "seed-gqa"},
@@ -33,9 +34,11 @@ Json row(const std::string& engine, const std::string& preset, double tok_per_s)
        {"prompt_len", 0},   {"gen_len", 511},   {"seq_len", 511},   {"max_seq_len", 1024},
        {"batch", 1},        {"threads", 2},     {"seed", 1},        {"pool_order", "fresh"},
        {"repeat_kv", false}});
-  const std::vector<double> gaps(500, 1e3 / tok_per_s);
+  const std::vector<double> gaps(510, 1e3 / tok_per_s);
   r["latency"]["tpot_ms"] = to_json(summarize(std::vector{1e3 / tok_per_s}));
   r["latency"]["itl_ms"] = to_json(summarize(gaps));
+  r["latency"]["e2e_ms"] = to_json(summarize(std::vector{12.5 + 510e3 / tok_per_s}));
+  r["samples"] = {{"round", {1e3 / tok_per_s}}, {"itl_ms", gaps}, {"itl_stride", 1}};
   r["latency"]["ttft_ms"] = to_json(summarize(std::vector{12.5}));
   r["throughput"]["decode_tok_per_s"] = tok_per_s;
   r["memory"]["kv_live_bytes"] = 2093056;
@@ -132,6 +135,63 @@ TEST(Table, RowsThatAreNotOkShowStatusAndReasonOnly) {
   EXPECT_THAT(invalid, HasSubstr("invalid: xxx"));
   EXPECT_TRUE(invalid.ends_with("…"));
   EXPECT_LE(columns_of(invalid), 140u);
+}
+
+TEST(Table, WholeRunsHaveSecondsGrowthAndRatio) {
+  std::vector<Json> records = quickstart();
+  std::vector<double> gaps;
+  double ms = 0.1;
+  for (int n = 2; n <= 511; ++n) gaps.push_back(0.1 * n), ms += 0.1 * n;
+  records[0]["samples"]["itl_ms"] = gaps;
+  records[0]["latency"]["ttft_ms"] = to_json(summarize(std::vector{0.1}));
+  records[0]["latency"]["e2e_ms"] = to_json(summarize(std::vector{ms}));
+  const std::string text = table(records);
+  EXPECT_THAT(text, HasSubstr("whole run of 0+511: recompute 13.08 s (slope 2.0), contiguous "
+                              "0.5225 s (slope 1.0, 25.04× faster), fp16 0.4205 s"));
+  EXPECT_THAT(markdown(records), HasSubstr("\nwhole run of 0+511: recompute 13.08 s"));
+}
+
+TEST(Table, ASlowerRunIsSaidToBeSlower) {
+  std::vector<Json> records = {row("contiguous/f32", "contiguous", 10),
+                               row("contiguous/f16", "fp16", 5)};
+  EXPECT_THAT(table(records), HasSubstr("(slope 1.0, 2.000× slower)"));
+}
+
+TEST(Table, GrowthNeedsAnEmptyStartAndLength) {
+  std::vector<Json> records = quickstart();
+  for (Json& record : records) record["case"]["prompt_len"] = 100;
+  EXPECT_THAT(table(records), AllOf(HasSubstr("whole run of 100+511"), Not(HasSubstr("(slope"))));
+  for (Json& record : records) {
+    record["case"]["prompt_len"] = 0;
+    record["case"]["gen_len"] = 8;
+  }
+  EXPECT_THAT(table(records), Not(HasSubstr("(slope")));
+}
+
+TEST(Table, GapsThatStandForSeveralGrowAlike) {
+  std::vector<Json> records = {row("contiguous/f32", "contiguous", 10)};
+  records[0]["samples"]["itl_ms"] = std::vector<double>(170, 100.0);
+  records[0]["samples"]["itl_stride"] = 3;
+  EXPECT_THAT(table(records), HasSubstr("(slope 1.0)"));
+}
+
+TEST(Table, AttentionHasNoWholeRun) {
+  std::vector<Json> records = quickstart();
+  for (Json& record : records) {
+    record["case"]["level"] = "attention";
+    record["latency"]["e2e_ms"] = nullptr;
+  }
+  EXPECT_THAT(table(records), Not(HasSubstr("whole run")));
+}
+
+TEST(Table, RatiosBetweenRowsOfDifferentGroupRunsAreMarked) {
+  std::vector<Json> records = quickstart();
+  EXPECT_THAT(table(records), Not(HasSubstr("†")));
+  records[2]["group_run"] = "group@later";
+  for (const std::string& text : {table(records), markdown(records)}) {
+    EXPECT_THAT(text, AllOf(HasSubstr("100.0†"), HasSubstr("97.06× faster†"),
+                            HasSubstr("†: not measured side by side"), Not(HasSubstr("80.00†"))));
+  }
 }
 
 TEST(Table, ARunThatGaveNothingIsStillATable) {
@@ -253,7 +313,7 @@ TEST(Csv, HasARowARecordAndUnitsInTheHeadings) {
   EXPECT_EQ(cell_of(rows, 1, "case.engine"), "recompute");
   EXPECT_EQ(cell_of(rows, 1, "latency.itl_ms.p50_ci95.high [ms]"), "80.5");
   EXPECT_EQ(cell_of(rows, 2, "throughput.decode_tok_per_s [tokens/s]"), "1000.0");
-  EXPECT_EQ(cell_of(rows, 2, "latency.itl_ms.n"), "500");
+  EXPECT_EQ(cell_of(rows, 2, "latency.itl_ms.n"), "510");
   EXPECT_EQ(cell_of(rows, 2, "latency.ttft_ms.p99 [ms]"), "");
   EXPECT_EQ(cell_of(rows, 2, "case.repeat_kv"), "false");
   EXPECT_EQ(cell_of(rows, 1, "env.unstable"), "load; virtual machine");

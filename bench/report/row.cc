@@ -1,0 +1,151 @@
+#include "bench/report/row.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "bench/record/stats.h"
+#include "bench/report/format.h"
+#include "bench/report/report.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kGrowthTokens = 64;  // fewer say little about how the time grows
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::replace(text.begin(), text.end(), '\r', ' ');
+  return text;
+}
+
+std::optional<double> figure(const Json& record, std::string_view path) {
+  const Json& value = value_at(record, path);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+template <typename Format>
+std::string cell(const std::optional<double>& value, Format format) {
+  return value ? format(*value) : std::string(kNothing);
+}
+
+std::string correct_cell(const Json& record) {
+  const Json& passed = value_at(record, "accuracy.correct.passed");
+  const auto error = figure(record, "accuracy.correct.rel_rms");
+  if (!passed.is_boolean() || !error) return std::string(kNothing);
+  return fmt::format("{} {}", passed.get<bool>() ? "✓" : "✗", human_error(*error));
+}
+
+std::string loss_cell(const Json& record) {
+  if (const auto kld = figure(record, "accuracy.loss.kld_mean")) {
+    return fmt::format("KLD {}", human_error(*kld));
+  }
+  if (const auto error = figure(record, "accuracy.loss.attend_rel_rms")) {
+    return fmt::format("attn {}", human_error(*error));
+  }
+  return std::string(kNothing);
+}
+
+// Rows of one execution of a group were measured in turn, so that a drift falls on all alike.
+bool measured_apart(const Json& record, const Json& baseline) {
+  return value_at(record, "group_run") != value_at(baseline, "group_run");
+}
+
+// How the time of a whole run grows with its tokens, from an empty cache on; nothing after a prompt
+// and for runs that are too short to say.
+std::optional<double> growth_of(const Json& record) {
+  const Json& gaps = value_at(record, "samples.itl_ms");
+  const auto first_token = figure(record, "latency.ttft_ms.p50");
+  const int64_t stride = length(record, "samples.itl_stride");
+  if (length(record, "case.prompt_len") > 0 || length(record, "case.gen_len") < kGrowthTokens) {
+    return std::nullopt;
+  }
+  if (!first_token || !gaps.is_array() || stride < 1) return std::nullopt;
+  std::vector<double> tokens{1}, ms{*first_token};
+  for (const Json& gap : gaps) {
+    tokens.push_back(tokens.back() + static_cast<double>(stride));
+    ms.push_back(ms.back() + gap.get<double>() * static_cast<double>(stride));
+  }
+  return fit_slope(tokens, ms);
+}
+
+}  // namespace
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+int64_t length(const Json& record, std::string_view path) {
+  const Json& value = value_at(record, path);
+  return value.is_number_integer() ? value.get<int64_t>() : 0;
+}
+
+bool is_ok(const Json& record) { return value_at(record, "status") == "ok"; }
+
+std::string engine_label(const Json& record) {
+  const Json& preset = value_at(record, "case.preset");
+  if (preset.is_string() && !preset.get<std::string>().empty()) return preset.get<std::string>();
+  return text_of(value_at(record, "case.engine"));
+}
+
+std::string context_label(const Json& record) {
+  const Json& prompt = value_at(record, "case.prompt_len");
+  const Json& generated = value_at(record, "case.gen_len");
+  if (prompt.is_null() || generated.is_null()) return std::string(kNothing);
+  return fmt::format("{}+{}", text_of(prompt), text_of(generated));
+}
+
+Row row_of(const Json& record, const Json* baseline) {
+  Row row{{engine_label(record), context_label(record)}, ""};
+  if (!is_ok(record)) {
+    row.note = fmt::format("{}: {}", text_of(value_at(record, "status")),
+                           one_line(text_of(value_at(record, "reason"))));
+    return row;
+  }
+  const auto decode = figure(record, "throughput.decode_tok_per_s");
+  const auto base = baseline ? figure(*baseline, "throughput.decode_tok_per_s") : std::nullopt;
+  std::string speed_up(kNothing);
+  if (decode && base && *base > 0) {
+    speed_up = human_number(*decode / *base);
+    if (measured_apart(record, *baseline)) speed_up += kApartMark;
+  }
+
+  const auto add = [&](std::string_view path, auto format) {
+    row.cells.push_back(cell(figure(record, path), format));
+  };
+  row.cells.push_back(cell(decode, human_number));
+  add("latency.tpot_ms.mean", human_number);
+  add("latency.itl_ms.p50", human_number);
+  add("latency.itl_ms.p99", human_number);
+  add("latency.ttft_ms.p50", human_number);
+  add("memory.kv_live_bytes", human_bytes);
+  add("memory.kv_reserved_bytes", human_bytes);
+  add("memory.kv_bytes_per_token", human_bytes);
+  row.cells.push_back(correct_cell(record));
+  row.cells.push_back(loss_cell(record));
+  row.cells.push_back(std::move(speed_up));
+  return row;
+}
+
+std::string whole_run_of(const Json& record, const Json* baseline) {
+  const auto ms = figure(record, "latency.e2e_ms.p50");
+  if (!ms) return "";
+  std::vector<std::string> remarks;
+  if (const auto slope = growth_of(record)) remarks.push_back(fmt::format("slope {:.1f}", *slope));
+  const auto base = baseline ? figure(*baseline, "latency.e2e_ms.p50") : std::nullopt;
+  if (base && baseline != &record && *ms > 0 && *base > 0) {
+    const double ratio = *base / *ms;
+    remarks.push_back(fmt::format("{}× {}{}", human_number(ratio >= 1 ? ratio : 1 / ratio),
+                                  ratio >= 1 ? "faster" : "slower",
+                                  measured_apart(record, *baseline) ? kApartMark : ""));
+  }
+  return fmt::format("{} {} s{}", engine_label(record), human_number(1e-3 * *ms),
+                     remarks.empty() ? "" : fmt::format(" ({})", fmt::join(remarks, ", ")));
+}
+
+}  // namespace kvmark

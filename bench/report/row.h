@@ -1,0 +1,40 @@
+// What the report says about one record.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kvmark {
+
+struct Row {
+  std::vector<std::string> cells;  // a row that is not ok ends after engine and context
+  std::string note;                // its status and reason
+};
+
+// Behind a ratio between rows that were not measured side by side (different `group_run`).
+inline constexpr std::string_view kApartMark = "†";
+
+bool is_ok(const nlohmann::ordered_json& record);
+// The whole number at a dotted path, 0 where there is none.
+int64_t length(const nlohmann::ordered_json& record, std::string_view path);
+// A text as it is, everything else as JSON.
+std::string text_of(const nlohmann::ordered_json& value);
+// The preset, else the engine's name.
+std::string engine_label(const nlohmann::ordered_json& record);
+// "128+64": prompt and generated tokens.
+std::string context_label(const nlohmann::ordered_json& record);
+
+// The cells of a record. `baseline`: the row of the same lengths that this one is compared with, or
+// null.
+Row row_of(const nlohmann::ordered_json& record, const nlohmann::ordered_json* baseline);
+
+// "contiguous 0.6312 s (slope 1.0, 32.5× faster)": seconds of a whole run, the exponent with which
+// its time grows with the tokens (from an empty cache on, and where the run is long enough to say),
+// and the ratio to the baseline's. "" where the whole run has no time.
+std::string whole_run_of(const nlohmann::ordered_json& record,
+                         const nlohmann::ordered_json* baseline);
+
+}  // namespace kvmark
