@@ -49,7 +49,8 @@ def measured(records):
     return [record for record in records if record.get("status") == "ok"]
 
 
-ENGINE_KEYS = ("engine", "preset")
+# A gate goes with the engine's format, so it does not part an engine from its group.
+ENGINE_KEYS = ("engine", "preset", "gate")
 LENGTH_KEYS = ("prompt_len", "gen_len", "seq_len", "max_seq_len")
 
 

@@ -257,6 +257,14 @@ class TestReading(unittest.TestCase):
         self.assertEqual(reading.get({"a": {"b": 0}}, "a.b", 7), 0)
         self.assertIsNone(reading.get({"a": 1}, "a.b"))
 
+    def test_a_gate_does_not_part_an_engine_from_its_group(self):
+        rows = quickstart()
+        rows[3]["case"]["gate"] = {"kld_mean_max": 1e-4}
+        rows[4]["case"]["gate"] = {"kld_mean_max": 1e-2}
+        self.assertEqual([len(group) for group in reading.group(rows)], [5])
+        rows[0]["case"]["kv_heads"] = 8
+        self.assertEqual([len(group) for group in reading.group(rows)], [1, 4])
+
 
 if __name__ == "__main__":
     unittest.main()
