@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -37,6 +38,12 @@ Choice choose(const float* logits, int vocab) {
 }  // namespace
 
 void generate(const GenerateOptions& options, std::ostream& out) {
+  const EngineSpec engine_spec = parse_engine(options.engine);
+  if (!std::filesystem::exists(options.model)) {
+    throw UsageError(
+        fmt::format("--model: there is no file {}: name a GGUF file, or fetch one by `make model`",
+                    options.model));
+  }
   const GgufFile file(options.model);
   const ModelConfig config = config_from_gguf(file);
   const Tokenizer tokenizer(file);
@@ -55,8 +62,8 @@ void generate(const GenerateOptions& options, std::ostream& out) {
   const auto backend = make_cpu_backend(pool);
   const Weights weights = gguf_weights(file, config, WeightType::f16, *backend);
   Decoder decoder(config, weights, *backend, max_len);
-  const auto engine = make_cpu_engine(parse_engine(options.engine),
-                                      kv_spec(config, 1, max_len, max_len, false), pool);
+  const auto engine =
+      make_cpu_engine(engine_spec, kv_spec(config, 1, max_len, max_len, false), pool);
   const SeqId seq = engine->open();
 
   std::vector<float> margins;

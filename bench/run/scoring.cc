@@ -21,19 +21,17 @@ double log_sum_exp(const float* x, int n) {
 // Feeds the text and hands each chunk's logits (first position, rows) to `use`.
 void feed_text(Workload& workload, const std::function<void(int, Tensor)>& use) {
   const Case& c = workload.spec();
-  KvEngine& engine = workload.engine();
+  const std::unique_ptr<KvEngine> engine = workload.make_scoring_engine();
   const auto tokens = std::span(workload.model()->score_tokens());
   const bool keeps_rows = c.engine.layout != LayoutKind::recompute;
   const int chunk = keeps_rows ? c.score.chunk : c.score.positions;
-  workload.close_all();
-  const SeqId seq = engine.open();
+  const SeqId seq = engine->open();
   for (int first = 0; first < c.score.positions; first += chunk) {
     const int rows = std::min(chunk, c.score.positions - first);
     const Piece piece{seq, first, rows};
-    use(first, workload.model()->forward(engine, {&piece, 1}, tokens.subspan(first, rows),
+    use(first, workload.model()->forward(*engine, {&piece, 1}, tokens.subspan(first, rows),
                                          Outputs::all, nullptr));
   }
-  engine.close(seq);
 }
 
 }  // namespace

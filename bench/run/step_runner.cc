@@ -7,6 +7,7 @@
 #include "engines/core/check.h"
 #include "engines/cpu/cpu_backend.h"
 #include "engines/model/gguf.h"
+#include "engines/model/noise.h"
 #include "engines/model/tokenizer.h"
 
 namespace kvmark {
@@ -16,14 +17,6 @@ std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw RuntimeError(fmt::format("{}: cannot be read", path));
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// A counter-based generator (splitmix64, Steele et al., 2014): the same tokens on every machine.
-uint64_t mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
 }
 
 std::vector<int32_t> text_tokens(const GgufFile& file, const ScoreSpec& score) {
@@ -37,6 +30,18 @@ std::vector<int32_t> text_tokens(const GgufFile& file, const ScoreSpec& score) {
                     score.text, tokens.size(), score.positions, needed));
   }
   return tokens;
+}
+
+KvSpec unrepeated(KvSpec spec, int kv_heads) {
+  spec.kv_heads = kv_heads;
+  return spec;
+}
+
+// Copies each of the `heads` head rows at the front of `row` to `repeat` heads, in place.
+void repeat_heads(float* row, int heads, int repeat, int dim) {
+  for (int to = heads * repeat - 1; to > 0; --to) {
+    std::copy_n(row + to / repeat * dim, dim, row + to * dim);
+  }
 }
 
 }  // namespace
@@ -61,13 +66,12 @@ ModelRunner::ModelRunner(const Case& c, ThreadPool& pool)
 
 // Real text where the case has one (each sequence starts elsewhere in it), seeded tokens otherwise.
 void ModelRunner::make_tokens(const Case& c, std::span<const int32_t> text) {
-  const int settle_room = 64;  // settle steps may run past a short workload
-  const int length = std::max(c.committed(), settle_room) + 1;
+  const int length = std::max(c.committed(), kShortRows) + 1;  // short runs may be the longer ones
   tokens_.assign(c.batch, std::vector<int32_t>(length));
   for (int s = 0; s < c.batch; ++s) {
+    const uint64_t stream = stream_of({c.seed, static_cast<uint64_t>(s)});
     for (int i = 0; i < length; ++i) {
-      const uint64_t draw = mix(mix(c.seed * 0x10001 + s) + i);
-      tokens_[s][i] = text.empty() ? static_cast<int32_t>(draw % config_.vocab)
+      tokens_[s][i] = text.empty() ? static_cast<int32_t>(hash_at(stream, i) % config_.vocab)
                                    : text[(size_t{97} * s + i) % text.size()];
     }
   }
@@ -102,44 +106,62 @@ Tensor ModelRunner::forward(KvEngine& engine, std::span<const Piece> pieces,
 }
 
 AttentionRunner::AttentionRunner(const Case& c, ThreadPool& pool)
-    : spec_(kv_spec_of(c)), synthetic_(spec_, c.seed), pool_(pool), batch_(c.batch) {
-  rows_.resize(size_t(spec_.layers) * batch_);
+    : spec_(kv_spec_of(c)),
+      repeat_(spec_.kv_heads / c.model.kv_heads),
+      synthetic_(unrepeated(spec_, c.model.kv_heads), c.seed),
+      pool_(pool),
+      batch_(c.batch) {
+  rows_.resize(spec_.layers);
   out_.resize(size_t(spec_.max_rows) * spec_.heads * spec_.v_dim);
 }
 
 void AttentionRunner::stage(int first, int rows) {
   first_ = first;
   staged_ = rows;
-  pool_.run(static_cast<int>(rows_.size()), [&](int i, int) {
-    Rows& to = rows_[i];
-    to.q.resize(size_t(rows) * spec_.heads * spec_.k_dim);
-    to.k.resize(size_t(rows) * spec_.kv_heads * spec_.k_dim);
-    to.v.resize(size_t(rows) * spec_.kv_heads * spec_.v_dim);
-    synthetic_.fill(i / batch_, i % batch_, first, rows,
-                    {to.q.data(), rows, spec_.heads * spec_.k_dim},
-                    {to.k.data(), rows, spec_.kv_heads * spec_.k_dim},
-                    {to.v.data(), rows, spec_.kv_heads * spec_.v_dim});
+  const int q_cols = spec_.heads * spec_.k_dim, k_cols = spec_.kv_heads * spec_.k_dim,
+            v_cols = spec_.kv_heads * spec_.v_dim;
+  for (Rows& layer : rows_) {
+    layer.q.resize(size_t(rows) * batch_ * q_cols);
+    layer.k.resize(size_t(rows) * batch_ * k_cols);
+    layer.v.resize(size_t(rows) * batch_ * v_cols);
+  }
+  // A position a call: the sequences' rows of a position lie side by side.
+  pool_.run(spec_.layers * rows, [&](int index, int) {
+    const int layer = index / rows, row = index % rows;
+    for (int s = 0; s < batch_; ++s) {
+      const size_t at = size_t(row) * batch_ + s;
+      float* k = &rows_[layer].k[at * k_cols];
+      float* v = &rows_[layer].v[at * v_cols];
+      synthetic_.fill(layer, s, first + row, 1, {&rows_[layer].q[at * q_cols], 1, q_cols},
+                      {k, 1, k_cols / repeat_}, {v, 1, v_cols / repeat_});
+      repeat_heads(k, spec_.kv_heads / repeat_, repeat_, spec_.k_dim);
+      repeat_heads(v, spec_.kv_heads / repeat_, repeat_, spec_.v_dim);
+    }
   });
 }
 
-// The rows of all pieces one behind the other; a single sequence needs no copy.
-Tensor AttentionRunner::pack(int layer, std::span<const Piece> pieces,
-                             std::vector<float> Rows::*part, int cols,
-                             std::vector<float>& scratch) {
-  const auto rows_of = [&](size_t s) {
-    const Piece& piece = pieces[s];
-    check(piece.first >= first_ && piece.first + piece.rows <= first_ + staged_,
-          "rows [{}, {}) are not staged", piece.first, piece.first + piece.rows);
-    std::vector<float>& staged = rows_[layer * batch_ + s].*part;
-    return Tensor{staged.data() + int64_t{piece.first - first_} * cols, piece.rows, cols};
+// The rows of all pieces one behind the other. One sequence, or one row of each, lies so already.
+Tensor AttentionRunner::pack(std::span<const Piece> pieces, std::vector<float>& staged, int cols,
+                             std::vector<float>& scratch) const {
+  const auto row_at = [&](int position, size_t sequence) {
+    return staged.data() + (int64_t{position - first_} * batch_ + sequence) * cols;
   };
-  if (pieces.size() == 1) return rows_of(0);
+  const Piece& head = pieces[0];
+  for (const Piece& piece : pieces) {
+    check(piece.first == head.first && piece.rows == head.rows, "the sequences go in lockstep");
+  }
+  check(head.first >= first_ && head.first + head.rows <= first_ + staged_,
+        "rows [{}, {}) are not staged", head.first, head.first + head.rows);
+  const int rows = head.rows * static_cast<int>(pieces.size());
+  if (pieces.size() == 1 || head.rows == 1) return {row_at(head.first, 0), rows, cols};
   scratch.clear();
   for (size_t s = 0; s < pieces.size(); ++s) {
-    const Tensor rows = rows_of(s);
-    scratch.insert(scratch.end(), rows.data, rows.data + rows.size());
+    for (int i = 0; i < head.rows; ++i) {
+      const float* row = row_at(head.first + i, s);
+      scratch.insert(scratch.end(), row, row + cols);
+    }
   }
-  return {scratch.data(), static_cast<int>(scratch.size() / cols), cols};
+  return {scratch.data(), rows, cols};
 }
 
 void AttentionRunner::step(KvEngine& engine, std::span<const Piece> pieces, Outputs outputs,
@@ -149,9 +171,10 @@ void AttentionRunner::step(KvEngine& engine, std::span<const Piece> pieces, Outp
     if (observer) observer->enter_layer(layer);
     const bool last_layer = layer + 1 == spec_.layers;
     const Outputs wanted = outputs == Outputs::last && !last_layer ? Outputs::all : outputs;
-    const Tensor q = pack(layer, pieces, &Rows::q, spec_.heads * spec_.k_dim, q_);
-    const Tensor k = pack(layer, pieces, &Rows::k, spec_.kv_heads * spec_.k_dim, k_);
-    const Tensor v = pack(layer, pieces, &Rows::v, spec_.kv_heads * spec_.v_dim, v_);
+    Rows& rows = rows_[layer];
+    const Tensor q = pack(pieces, rows.q, spec_.heads * spec_.k_dim, q_);
+    const Tensor k = pack(pieces, rows.k, spec_.kv_heads * spec_.k_dim, k_);
+    const Tensor v = pack(pieces, rows.v, spec_.kv_heads * spec_.v_dim, v_);
     const int out_rows = wanted == Outputs::all    ? q.rows
                          : wanted == Outputs::last ? static_cast<int>(pieces.size())
                                                    : 0;

@@ -61,7 +61,8 @@ class ModelRunner : public StepRunner {
   std::vector<int32_t> packed_, argmax_;  // scratch of a step
 };
 
-// The attention of every layer on synthetic q, k and v.
+// The attention of every layer on synthetic q, k and v. With `repeat_kv` each KV head's rows are
+// copied to all query heads that read it.
 class AttentionRunner : public StepRunner {
  public:
   AttentionRunner(const Case& c, ThreadPool& pool);
@@ -72,18 +73,19 @@ class AttentionRunner : public StepRunner {
             StepObserver* observer) override;
 
  private:
-  struct Rows {  // (positions staged, cols), one per layer and sequence
+  struct Rows {  // of one layer: (positions staged, sequences, cols)
     std::vector<float> q, k, v;
   };
-  Tensor pack(int layer, std::span<const Piece> pieces, std::vector<float> Rows::*part, int cols,
-              std::vector<float>& scratch);
+  Tensor pack(std::span<const Piece> pieces, std::vector<float>& staged, int cols,
+              std::vector<float>& scratch) const;
 
-  KvSpec spec_;
+  const KvSpec spec_;  // as stored
+  const int repeat_;   // stored copies of a KV head
   SyntheticAttention synthetic_;
   ThreadPool& pool_;
   int batch_;
   int first_ = 0, staged_ = 0;
-  std::vector<Rows> rows_;  // [layer · batch + sequence]
+  std::vector<Rows> rows_;  // by layer
   std::vector<float> q_, k_, v_, out_;
 };
 

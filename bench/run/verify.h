@@ -34,13 +34,15 @@ class Oracle : public StepObserver {
   nlohmann::ordered_json to_json() const;
 
  private:
-  void check_stored(int layer, const Piece& piece, int fed_row, int row, Tensor k, Tensor v);
+  void read_rows(int layer, const Piece& piece, int first, int rows);
+  void check_stored(int position, const float* k, const float* v);
   void check_output(const float* q, int position, const float* out);
   std::vector<int> heads_to_check(int visible) const;
 
   Workload& workload_;
   const KvSpec spec_;
-  std::vector<float> k_, v_;  // stored rows of one sequence and layer
+  std::vector<float> k_, v_;  // stored rows of one sequence and layer, the first at first_
+  int first_ = 0;
   double rel_rms_ = 0;
   double stored_error_ = 0;
   int64_t rows_checked_ = 0;

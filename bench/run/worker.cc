@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -59,6 +60,9 @@ class Lines {
 
 Json bytes_or_null(const std::optional<int64_t>& bytes) { return bytes ? Json(*bytes) : Json(); }
 
+// Linux keeps the highest resident size of a process until it is told to begin anew.
+void reset_peak_memory() { std::ofstream("/proc/self/clear_refs") << 5; }
+
 class Worker {
  public:
   Json answer(const Json& request) {
@@ -104,11 +108,9 @@ class Worker {
   }
 
   Json round() {
-    const Probes before = sample_probes();
-    const RoundSamples samples = workload_->round();
-    const Probes after = sample_probes();
-    positions_computed_ = samples.positions_computed;
-
+    // What verifying took is not the engine's: the peak is that of the rounds.
+    if (!last_round_) reset_peak_memory();
+    const RoundSamples& samples = last_round_.emplace(workload_->round());
     const Case& c = workload_->spec();
     const bool model = workload_->model() != nullptr;
     const double decode = std::accumulate(samples.itl_ms.begin(), samples.itl_ms.end(), 0.0);
@@ -117,27 +119,25 @@ class Worker {
     reply["itl_ms"] = samples.itl_ms;
     reply["attend_ms"] = samples.attend_ms;
     reply["tpot_ms"] = samples.itl_ms.empty() ? Json() : Json(decode / samples.itl_ms.size());
-    reply["e2e_ms"] = model ? Json(samples.first_token_ms + samples.decode_ms) : Json();
+    reply["e2e_ms"] = model ? Json(samples.first_token_ms + decode) : Json();
     reply["prefill_ms"] = model && c.has_prompt() ? Json(samples.first_token_ms) : Json();
-    reply["decode_ms"] = samples.decode_ms;
-    reply["prompt_tokens"] = c.prompt_len;
-    reply["generated_tokens"] = c.gen_len;
+    reply["decode_ms"] = decode;
     reply["profile"] = samples.profile;
-    reply["probes"] = to_json(after - before);
+    reply["probes"] = to_json(samples.probes);
     return reply;
   }
 
   Json finish() {
-    const Footprint f = workload_->footprint();
+    if (!last_round_) throw LogicError("'finish' before a 'round'");
+    const Footprint& f = last_round_->footprint;
     Json timeline = Json::array();
     for (const MemoryPoint& point : workload_->timeline()) {
       timeline.push_back({{"position", point.position},
                           {"live_bytes", point.footprint.live_bytes},
-                          {"reserved_bytes", point.footprint.reserved_bytes},
-                          {"rss_bytes", bytes_or_null(point.rss_bytes)}});
+                          {"reserved_bytes", point.footprint.reserved_bytes}});
     }
     Json events = Json::array();
-    for (const Event& event : workload_->engine().take_events()) {
+    for (const Event& event : last_round_->events) {
       events.push_back(
           {{"kind", event.kind}, {"position", event.position}, {"bytes", event.bytes}});
     }
@@ -149,16 +149,16 @@ class Worker {
               {"kv_payload_bytes", f.payload_bytes},
               {"kv_scale_bytes", f.scale_bytes},
               {"kv_table_bytes", f.table_bytes},
-              {"kv_saturated", f.saturated},
+              {"kv_saturated", workload_->clamped()},
               {"weight_bytes", workload_->weight_bytes()},
               {"peak_rss_bytes", bytes_or_null(process_memory().peak_rss_bytes)},
               {"timeline", std::move(timeline)}}},
-            {"work", {{"positions_computed", positions_computed_}}},
+            {"work", {{"positions_computed", last_round_->positions_computed}}},
             {"events", std::move(events)}};
   }
 
   std::unique_ptr<Workload> workload_;
-  int64_t positions_computed_ = 0;
+  std::optional<RoundSamples> last_round_;
 };
 
 Json error_reply(const char* kind, const std::string& reason) {

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "bench/record/clock.h"
-#include "bench/record/probes.h"
 #include "engines/core/check.h"
 #include "engines/cpu/cpu_engine.h"
 
@@ -13,26 +12,42 @@ namespace {
 
 constexpr int kTimelinePoints = 64;
 
-// Watches a timed step: the profile, and the digest where the step is a sampled one.
+// The last output row of each piece: what a digest is made of.
+template <typename Use>
+void for_last_rows(Outputs outputs, std::span<const Piece> pieces, Tensor out, Use use) {
+  if (outputs == Outputs::none) return;
+  int row = -1;
+  for (const Piece& piece : pieces) {
+    row += outputs == Outputs::all ? piece.rows : 1;
+    use(out.row(row), out.cols);
+  }
+}
+
+// Watches a timed step: the profile, and in sampled steps the outputs. They are only copied here
+// and hashed when the clock has stopped.
 class RoundObserver : public StepProfiler {
  public:
-  bool digesting = false;
-  Digest digest;
+  explicit RoundObserver(size_t outputs_of_step) { outputs_.reserve(outputs_of_step); }
+  bool sampling = false;
 
   void attended(int, Outputs outputs, std::span<const Piece> pieces, Tensor, Tensor, Tensor,
                 Tensor out) override {
-    if (digesting) digest_last_rows(outputs, pieces, out, digest);
+    if (!sampling) return;
+    for_last_rows(outputs, pieces, out, [this](const float* row, int cols) {
+      outputs_.insert(outputs_.end(), row, row + cols);
+    });
   }
 
-  static void digest_last_rows(Outputs outputs, std::span<const Piece> pieces, Tensor out,
-                               Digest& digest) {
-    if (outputs == Outputs::none) return;
-    int row = -1;
-    for (const Piece& piece : pieces) {
-      row += outputs == Outputs::all ? piece.rows : 1;
-      digest.add(out.row(row), out.cols);
-    }
+  // After the step.
+  void hash_outputs() {
+    digest_.add(outputs_.data(), static_cast<int64_t>(outputs_.size()));
+    outputs_.clear();
   }
+  std::string digest() const { return digest_.hex(); }
+
+ private:
+  std::vector<float> outputs_;
+  Digest digest_;
 };
 
 // Watches an untimed step: the digest, and whoever wants to see more.
@@ -43,13 +58,19 @@ class RehearsalObserver : public StepObserver {
 
   void attended(int layer, Outputs outputs, std::span<const Piece> pieces, Tensor q, Tensor k,
                 Tensor v, Tensor out) override {
-    RoundObserver::digest_last_rows(outputs, pieces, out, digest);
+    for_last_rows(outputs, pieces, out,
+                  [this](const float* row, int cols) { digest.add(row, cols); });
     if (watch_) watch_->attended(layer, outputs, pieces, q, k, v, out);
   }
 
  private:
   StepObserver* watch_;
 };
+
+Case without_score(Case c) {
+  c.score = {};
+  return c;
+}
 
 }  // namespace
 
@@ -72,14 +93,18 @@ void Digest::add(const float* values, int64_t count) {
 std::string Digest::hex() const { return fmt::format("{:016x}", state_); }
 
 Workload::Workload(const Case& c, int settle_steps)
-    : case_(c), settle_steps_(settle_steps), pool_(c.threads), sampled_(c.gen_len) {
-  renew_engine();
+    : case_(c),
+      rounds_case_(without_score(c)),
+      settle_steps_(settle_steps),
+      pool_(c.threads),
+      engine_(make_engine(rounds_case_)),
+      sampled_(c.gen_len) {
   if (c.level == Level::model) {
     auto model = std::make_unique<ModelRunner>(c, pool_);
     model_ = model.get();
     runner_ = std::move(model);
   } else {
-    runner_ = std::make_unique<AttentionRunner>(c, pool_);
+    runner_ = std::make_unique<AttentionRunner>(rounds_case_, pool_);
   }
   // Far out a check reads many rows back, so fewer steps stand for all.
   const int most = std::clamp(65536 / c.committed(), 3, 12);
@@ -88,12 +113,12 @@ Workload::Workload(const Case& c, int settle_steps)
 
 Workload::~Workload() = default;
 
-void Workload::renew_engine() {
-  sequences_.clear();
-  engine_.reset();
-  const CpuEngineOptions options{.pool_order = case_.pool_order, .seed = case_.seed};
-  engine_ = make_cpu_engine(case_.engine, kv_spec_of(case_), pool_, options);
+std::unique_ptr<KvEngine> Workload::make_engine(const Case& c) {
+  const CpuEngineOptions options{.pool_order = c.pool_order, .seed = c.seed};
+  return make_cpu_engine(c.engine, kv_spec_of(c), pool_, options);
 }
+
+std::unique_ptr<KvEngine> Workload::make_scoring_engine() { return make_engine(case_); }
 
 bool Workload::keeps_rows() const { return case_.engine.layout != LayoutKind::recompute; }
 
@@ -101,7 +126,7 @@ void Workload::open() {
   for (int s = 0; s < case_.batch; ++s) sequences_.push_back(engine_->open());
 }
 
-void Workload::close_all() {
+void Workload::close() {
   for (SeqId seq : sequences_) engine_->close(seq);
   sequences_.clear();
 }
@@ -109,7 +134,7 @@ void Workload::close_all() {
 // Rows [first, first + rows) of every sequence, in steps that the engine was made for. Only the
 // last of them wants outputs.
 void Workload::feed(int first, int rows, Outputs outputs, StepObserver* observer) {
-  const int chunk = keeps_rows() ? max_rows_of(case_) / case_.batch : rows;
+  const int chunk = keeps_rows() ? max_rows_of(rounds_case_) / case_.batch : rows;
   for (int done = 0; done < rows;) {
     const int now = std::min(chunk, rows - done);
     const bool last = done + now == rows;
@@ -134,9 +159,11 @@ void Workload::decode_step(int step, StepObserver* observer) {
 }
 
 // At attention level nothing computes the context's rows, so it is filled once and kept.
-void Workload::fill() {
+void Workload::fill(StepObserver* watch) {
   open();
+  engine_->set_observer(watch);
   first_step(Outputs::none, nullptr);
+  engine_->set_observer(nullptr);
   const int staged_from = keeps_rows() ? case_.first_rows() : 0;
   runner_->stage(staged_from, case_.committed() - staged_from);
 }
@@ -144,9 +171,9 @@ void Workload::fill() {
 // Brings the sequences to where token 0 is to be generated (model) or was (attention). They are
 // kept open from round to round: memory that was given back would be faulted in again in a timed
 // step. Growing is what a growing cache is measured for, so that one starts small again.
-void Workload::to_start() {
-  if (model_ && case_.engine.policy == PolicyKind::grow) close_all();
-  if (sequences_.empty()) return model_ ? open() : fill();
+void Workload::to_start(StepObserver* watch) {
+  if (model_ && case_.engine.policy == PolicyKind::grow) close();
+  if (sequences_.empty()) return model_ ? open() : fill(watch);
   for (SeqId seq : sequences_) {
     if (const auto refusal = engine_->truncate(seq, model_ ? 0 : case_.first_rows())) {
       throw RuntimeError(fmt::format("{}: cannot go back to the start of the round: {}",
@@ -170,40 +197,48 @@ void Workload::settle() {
 
 RoundSamples Workload::round() {
   settle();
+  engine_->take_events();
+  const KvSpec& spec = engine_->spec();
+  RoundObserver observer(size_t(spec.layers) * case_.batch * spec.heads * spec.v_dim);
   RoundSamples samples;
-  RoundObserver observer;
   samples.itl_ms.reserve(case_.gen_len);
   samples.attend_ms.reserve(case_.gen_len);
   engine_->set_observer(&observer);
   fed_ = 0;
+  const Probes before = sample_probes();
   if (model_) {
-    observer.digesting = true;
+    observer.sampling = true;
     observer.begin_step("prefill");
     first_step(Outputs::last, &observer);
     observer.end_step();
+    observer.hash_outputs();
     samples.first_token_ms = ms_from_ns(observer.step_ns());
   }
-  const int64_t decode_from = now_ns();
   for (int step = 1; step < case_.gen_len; ++step) {
-    observer.digesting = sampled_[step];
+    observer.sampling = sampled_[step];
     observer.begin_step();
     decode_step(step, &observer);
     observer.end_step();
     observer.keep();
+    if (sampled_[step]) observer.hash_outputs();
     samples.itl_ms.push_back(ms_from_ns(observer.step_ns()));
     samples.attend_ms.push_back(ms_from_ns(observer.phase_ns(Phase::attend)));
   }
-  samples.decode_ms = ms_from_ns(now_ns() - decode_from);
+  samples.probes = sample_probes() - before;
   engine_->set_observer(nullptr);
-  samples.digest = observer.digest.hex();
+  samples.digest = observer.digest();
   samples.profile = observer.profile();
   samples.positions_computed = fed_;
-  footprint_ = engine_->footprint();
+  samples.footprint = engine_->footprint();
+  samples.events = engine_->take_events();
   return samples;
 }
 
 std::string Workload::rehearse(StepObserver* watch) {
-  to_start();
+  sequences_.clear();
+  engine_.reset();
+  engine_ = make_engine(rounds_case_);
+  to_start(watch);
   RehearsalObserver observer(watch);
   timeline_.clear();
   const bool all_steps = keeps_rows() || case_.tokens == TokenMode::greedy;
@@ -213,17 +248,16 @@ std::string Workload::rehearse(StepObserver* watch) {
     engine_->set_observer(sampled_[step] ? &observer : nullptr);
     step == 0 ? first_step(Outputs::last, nullptr) : decode_step(step, nullptr);
     if (step % every == 0 || step + 1 == case_.gen_len) {
-      timeline_.push_back(
-          {case_.first_rows() + step, engine_->footprint(), process_memory().rss_bytes});
+      timeline_.push_back({case_.first_rows() + step, engine_->footprint()});
     }
   }
   engine_->set_observer(nullptr);
-  footprint_ = engine_->footprint();
+  clamped_ = engine_->footprint().saturated;
   return observer.digest.hex();
 }
 
 void Workload::run_short(int steps, StepObserver& watch) {
-  close_all();
+  close();
   open();
   if (!model_) runner_->stage(0, steps);
   engine_->set_observer(&watch);
@@ -232,7 +266,7 @@ void Workload::run_short(int steps, StepObserver& watch) {
     feed(first, step + 1 - first, Outputs::last, nullptr);
   }
   engine_->set_observer(nullptr);
-  close_all();
+  close();
 }
 
 }  // namespace kvmark

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/plan/case.h"
+#include "bench/record/probes.h"
 #include "bench/record/profiler.h"
 #include "bench/run/step_runner.h"
 #include "engines/core/kv_engine.h"
@@ -34,17 +35,18 @@ struct RoundSamples {
   double first_token_ms = 0;  // model level only
   std::vector<double> itl_ms;
   std::vector<double> attend_ms;
-  double decode_ms = 0;
   std::string digest;
   nlohmann::ordered_json profile;
+  Probes probes;                   // of the timed part
   int64_t positions_computed = 0;  // of one sequence
+  Footprint footprint;             // when the last token had been generated
+  std::vector<Event> events;
 };
 
 // One point of the cache's growth.
 struct MemoryPoint {
   int position = 0;
   Footprint footprint;
-  std::optional<int64_t> rss_bytes;
 };
 
 class Workload {
@@ -63,34 +65,35 @@ class Workload {
   // A timed round, settle steps before it.
   RoundSamples round();
 
-  // The same steps untimed. `watch` sees the sampled steps (null: nobody); an engine that keeps
-  // nothing between steps skips the others, unless its tokens depend on them. Gives the digest of a
-  // round and fills the memory time line.
+  // The same steps untimed, on a fresh engine. `watch` sees the filling of the context and the
+  // sampled steps (null: nobody); an engine that keeps nothing between steps skips the others,
+  // unless its tokens depend on them. Gives the digest of a round.
   std::string rehearse(StepObserver* watch);
 
   // `steps` single rows from an empty cache (a fresh set of sequences), every step watched.
   void run_short(int steps, StepObserver& watch);
 
-  // A fresh engine, whose memory is that of the rounds alone (scoring a long text takes more).
-  void renew_engine();
-  // Closes the workload's sequences; the next round opens or fills them anew.
-  void close_all();
+  // A further engine of the case, made for scoring as well (longer texts, more rows).
+  std::unique_ptr<KvEngine> make_scoring_engine();
 
-  // Of the last round, when its last token had been generated.
-  const Footprint& footprint() const { return footprint_; }
+  // Of the last rehearsal. `clamped`: values beyond the format's range among all rows stored.
   const std::vector<MemoryPoint>& timeline() const { return timeline_; }
+  int64_t clamped() const { return clamped_; }
 
  private:
+  std::unique_ptr<KvEngine> make_engine(const Case& c);
   void open();
-  void fill();
+  void close();
+  void fill(StepObserver* watch);
   void settle();
-  void to_start();
+  void to_start(StepObserver* watch = nullptr);
   void first_step(Outputs outputs, StepObserver* observer);
   void decode_step(int step, StepObserver* observer);
   void feed(int first, int rows, Outputs outputs, StepObserver* observer);
   bool keeps_rows() const;
 
-  Case case_;
+  const Case case_;
+  const Case rounds_case_;  // without the scoring, which takes larger engines
   int settle_steps_;
   ThreadPool pool_;
   std::unique_ptr<KvEngine> engine_;
@@ -99,8 +102,8 @@ class Workload {
   std::vector<SeqId> sequences_;
   std::vector<Piece> pieces_;
   std::vector<char> sampled_;  // by step
-  Footprint footprint_;
   std::vector<MemoryPoint> timeline_;
+  int64_t clamped_ = 0;
   int64_t fed_ = 0;  // rows of sequence 0
 };
 

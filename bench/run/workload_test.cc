@@ -44,9 +44,9 @@ TEST(Workload, CommitsWhatTheFormulaSays) {
   for (const int prompt : {0, 1, 37}) {
     const Case c = tiny_case("contiguous/f16", prompt, 9);
     Workload workload(c, 2);
-    workload.round();
+    const Footprint footprint = workload.round().footprint;
     const int64_t row = 2 * int64_t{c.model.kv_heads} * c.model.head_dim * 2;
-    EXPECT_EQ(workload.footprint().live_bytes, c.committed() * c.model.layers * row);
+    EXPECT_EQ(footprint.live_bytes, c.committed() * c.model.layers * row);
   }
 }
 
@@ -89,6 +89,43 @@ TEST(Workload, TheSameTokensAndOutputsInEveryExactEngine) {
   EXPECT_NE(Workload(tiny_case("contiguous/f16", 20, 10), 0).round().digest, digest);
 }
 
+TEST(Workload, RepeatedHeadsCostBytesAndChangeNothing) {
+  for (const int batch : {1, 3}) {
+    for (const bool model : {false, true}) {
+      Case c = model ? tiny_case("contiguous", 20, 10) : tiny_attention_case("contiguous", 20, 10);
+      c.batch = batch;
+      const RoundSamples stored_once = Workload(c, 0).round();
+      c.repeat_kv = true;
+      const RoundSamples repeated = Workload(c, 0).round();
+      EXPECT_EQ(repeated.digest, stored_once.digest);
+      EXPECT_EQ(repeated.footprint.live_bytes, 2 * stored_once.footprint.live_bytes);
+    }
+  }
+}
+
+TEST(Workload, ASequenceOfABatchIsTheSameAsInAnother) {
+  // Rows of several sequences lie interleaved; each must still be its own.
+  class FirstSequence : public StepObserver {
+   public:
+    std::vector<float> outputs;
+    void attended(int, Outputs wanted, std::span<const Piece> pieces, Tensor, Tensor, Tensor,
+                  Tensor out) override {
+      if (wanted == Outputs::none) return;
+      const int row = wanted == Outputs::all ? pieces[0].rows - 1 : 0;
+      outputs.insert(outputs.end(), out.row(row), out.row(row) + out.cols);
+    }
+  };
+  for (const char* engine : {"contiguous", "recompute"}) {
+    Case c = tiny_attention_case(engine, 20, 6);
+    FirstSequence alone, in_batch;
+    Workload(c, 0).rehearse(&alone);
+    c.batch = 3;
+    Workload(c, 0).rehearse(&in_batch);
+    ASSERT_FALSE(alone.outputs.empty());
+    EXPECT_EQ(alone.outputs, in_batch.outputs) << engine;
+  }
+}
+
 TEST(Workload, TimesEveryDecodeStepAndItsAttention) {
   Workload workload(tiny_case("contiguous", 8, 12), 3);
   const RoundSamples samples = workload.round();
@@ -101,7 +138,6 @@ TEST(Workload, TimesEveryDecodeStepAndItsAttention) {
     EXPECT_LT(samples.attend_ms[i], samples.itl_ms[i]);
     sum += samples.itl_ms[i];
   }
-  EXPECT_LE(sum, samples.decode_ms);
   double phases = 0;
   for (const auto& [name, ms] : samples.profile.items()) phases += ms.get<double>();
   EXPECT_NEAR(phases, sum / 11, 0.05 * sum / 11);
@@ -109,10 +145,9 @@ TEST(Workload, TimesEveryDecodeStepAndItsAttention) {
 
 TEST(Workload, AGrowingCacheGrowsInEveryRound) {
   Workload workload(tiny_case("contiguous/f32/grow:2", 0, 200), 0);
-  workload.round();
-  const auto first = workload.engine().take_events();
-  workload.round();
-  const auto second = workload.engine().take_events();
+  workload.rehearse(nullptr);
+  const auto first = workload.round().events;
+  const auto second = workload.round().events;
   ASSERT_EQ(first.size(), 2u);  // 64 → 128 → 256 positions
   EXPECT_EQ(second.size(), first.size());
 }
