@@ -11,14 +11,12 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
+#include "engines/codecs/lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace kvmark {
 namespace HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using FloatTag = hn::ScalableTag<float>;
-using FloatVec = hn::Vec<FloatTag>;
-inline constexpr int kLanes = HWY_LANES(float);
 static_assert(kBlock % kLanes == 0);
 
 // e^x for x ≤ 0, x = −inf included.

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "engines/codecs/lanes-inl.h"
+
 // Highway's include guard for code that is compiled several times.
 #if defined(KVMARK_CODECS_DENSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KVMARK_CODECS_DENSE_INL_H_
@@ -19,30 +21,8 @@ HWY_BEFORE_NAMESPACE();
 namespace kvmark {
 namespace HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using FloatTag = hn::ScalableTag<float>;
-using FloatVec = hn::Vec<FloatTag>;
-inline constexpr int kLanes = HWY_LANES(float);
 // 512-bit targets have 32 vector registers, the others may have 16: the side of a tile of sums.
 inline constexpr int kTileRows = kLanes == 16 ? 4 : 2;
-
-// The first n < kLanes floats at p, the other lanes 0; touches nothing behind them.
-HWY_INLINE FloatVec load_first(const float* p, int n) {
-  const FloatTag d;
-#if HWY_MEM_OPS_MIGHT_FAULT
-  HWY_ALIGN float lanes[kLanes] = {};
-  for (int i = 0; i < n; ++i) lanes[i] = p[i];
-  return hn::Load(d, lanes);
-#else
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(n)), d, p);
-#endif
-}
-
-HWY_INLINE void store_first(FloatVec v, float* p, int n) {
-  HWY_ALIGN float lanes[kLanes];
-  hn::Store(v, FloatTag(), lanes);
-  for (int i = 0; i < n; ++i) p[i] = lanes[i];
-}
 
 // One level of the tree that sums lanes: neighbours are added; the sums of `a` become the lower
 // half of the result, those of `b` the upper.

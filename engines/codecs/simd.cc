@@ -25,8 +25,7 @@ int64_t choose_simd_target(const std::vector<int64_t>& targets, const char* want
   }
   throw UsageError(
       fmt::format("KVMARK_SIMD={}: not a SIMD target of this machine and build; expected one of "
-                  "{}, or unset for "
-                  "the best",
+                  "{}, or unset for the best",
                   wanted, names));
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engines/codecs/simd.h"
 #include "engines/core/bits.h"
 #include "engines/core/buffer.h"
 #include "engines/core/check.h"
@@ -89,30 +90,33 @@ class CpuBackend : public Backend {
 
   void rms_norm(Tensor x, const Weight& gain, float eps, Tensor y) override {
     check_norm(x, gain, y);
-    for_rows(x,
-             [&, g = floats_of(gain)](int r) { rms_norm_row(x.row(r), g, eps, x.cols, y.row(r)); });
+    for_rows(x, [&, g = floats_of(gain)](int r) {
+      kernels_.rms_norm_row(x.row(r), g, eps, x.cols, y.row(r));
+    });
   }
 
   void layer_norm(Tensor x, const Weight& gain, const Weight& bias, float eps, Tensor y) override {
     check_norm(x, gain, y);
     check_norm(x, bias, y);
     for_rows(x, [&, g = floats_of(gain), b = floats_of(bias)](int r) {
-      layer_norm_row(x.row(r), g, b, eps, x.cols, y.row(r));
+      kernels_.layer_norm_row(x.row(r), g, b, eps, x.cols, y.row(r));
     });
   }
 
   void add(Tensor x, Tensor y) override {
     check_same("add", x, y);
-    for_values(x, [&](int64_t i, int64_t n) { add_values(x.data + i, y.data + i, n); });
+    for_values(x, [&](int64_t i, int64_t n) { kernels_.add_values(x.data + i, y.data + i, n); });
   }
 
   void silu_mul(Tensor gate, Tensor up) override {
     check_same("silu_mul", gate, up);
-    for_values(gate, [&](int64_t i, int64_t n) { silu_mul_values(gate.data + i, up.data + i, n); });
+    for_values(gate, [&](int64_t i, int64_t n) {
+      kernels_.silu_mul_values(gate.data + i, up.data + i, n);
+    });
   }
 
   void gelu(Tensor x) override {
-    for_values(x, [&](int64_t i, int64_t n) { gelu_values(x.data + i, n); });
+    for_values(x, [&](int64_t i, int64_t n) { kernels_.gelu_values(x.data + i, n); });
   }
 
   void embed(const Weight& table, std::span<const int32_t> tokens, Tensor y) override {
@@ -121,7 +125,7 @@ class CpuBackend : public Backend {
     for (const int32_t token : tokens) {
       check(token >= 0 && token < table.rows, "embed: row {} of a table of {}", token, table.rows);
     }
-    for_rows(y, [&](int r) { widen_rows(table, tokens[r], 1, y.row(r)); });
+    for_rows(y, [&](int r) { kernels_.widen_rows(table, tokens[r], 1, y.row(r)); });
   }
 
   void gather(Tensor from, std::span<const int> rows, Tensor to) override {
@@ -135,7 +139,7 @@ class CpuBackend : public Backend {
 
   void argmax(Tensor x, std::span<int32_t> out) override {
     check(out.size() == static_cast<size_t>(x.rows), "argmax: {} rows into {}", x.rows, out.size());
-    for_rows(x, [&](int r) { out[r] = argmax_row(x.row(r), x.cols); });
+    for_rows(x, [&](int r) { out[r] = kernels_.argmax_row(x.row(r), x.cols); });
   }
 
   void sync() override {}
@@ -196,7 +200,7 @@ class CpuBackend : public Backend {
               [&](int64_t first, int64_t count) {
                 const int from = static_cast<int>(4 * first);
                 const int end = static_cast<int>(std::min<int64_t>(w.rows, 4 * (first + count)));
-                gemv({x.data, x.rows, &w, from, end - from, bias, y.data});
+                kernels_.gemv({x.data, x.rows, &w, from, end - from, bias, y.data});
               });
   }
 
@@ -210,7 +214,7 @@ class CpuBackend : public Backend {
       if (wide) {
         weights = static_cast<const float*>(w.data) + int64_t{first} * w.cols;
       } else {
-        widen_rows(w, first, outs, panels_[thread].as<float>());
+        kernels_.widen_rows(w, first, outs, panels_[thread].as<float>());
         weights = panels_[thread].as<float>();
       }
       if (bias) {
@@ -228,6 +232,7 @@ class CpuBackend : public Backend {
   }
 
   ThreadPool& pool_;
+  const CpuKernels kernels_ = cpu_kernels(chosen_simd_target());
   std::vector<Buffer> buffers_;  // weights and activations; moving a Buffer keeps its memory
   std::vector<Buffer> panels_;   // [thread] (kPanelRows, cols) widened weights
   int64_t weight_bytes_ = 0;

@@ -1,5 +1,5 @@
-// The CPU backend: dense products from OpenBLAS (run-time dispatch), GEMVs and small operations
-// over the thread pool.
+// The CPU backend: dense products from OpenBLAS, GEMVs and small operations of our own kernels over
+// the thread pool. KVMARK_SIMD chooses the target of our kernels; OpenBLAS chooses by itself.
 #pragma once
 
 #include <memory>

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+
+#include "engines/codecs/simd.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engines/cpu/cpu_backend_kernels.cc"
@@ -11,40 +12,16 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
+#include "engines/codecs/lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace kvmark {
 namespace HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
+using V = FloatVec;
 
-using Floats = hn::ScalableTag<float>;
-using V = hn::Vec<Floats>;
-
-V load(Floats d, const float* p) { return hn::LoadU(d, p); }
-V load(Floats d, const hwy::float16_t* p) {
-  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::float16_t, Floats>(), p));
-}
-V load(Floats d, const hwy::bfloat16_t* p) {
-  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::bfloat16_t, Floats>(), p));
-}
-
-// The first `count` (< lanes) numbers at p, zeros behind them.
-template <typename T>
-V load_first(Floats d, const T* p, size_t count) {
-  HWY_ALIGN T padded[hn::MaxLanes(d)];
-  std::memset(padded, 0, sizeof(padded));
-  std::memcpy(padded, p, std::min(count, hn::MaxLanes(d)) * sizeof(T));
-  return load(d, padded);
-}
-
-void store_first(Floats d, V v, float* p, size_t count) {
-  HWY_ALIGN float padded[hn::MaxLanes(d)];
-  hn::Store(v, d, padded);
-  std::memcpy(p, padded, std::min(count, hn::MaxLanes(d)) * sizeof(float));
-}
-
-float sum(Floats d, V v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
+float sum(FloatTag d, V v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
 
 // Where the results of a task go.
 struct Sink {
@@ -61,7 +38,7 @@ struct Sink {
 // Outputs out, out + apart, out + 2 · apart and out + 3 · apart of one row.
 template <typename T>
 void dot_1x4(const GemvTask& task, int row, int out, int apart) {
-  const Floats d;
+  const FloatTag d;
   const size_t lanes = hn::Lanes(d), cols = task.w->cols;
   const float* x = task.x + row * cols;
   const T* w0 = static_cast<const T*>(task.w->data) + out * cols;
@@ -70,17 +47,17 @@ void dot_1x4(const GemvTask& task, int row, int out, int apart) {
   size_t i = 0;
   for (; i + lanes <= cols; i += lanes) {
     const V xi = hn::LoadU(d, x + i);
-    a0 = hn::MulAdd(xi, load(d, w0 + i), a0);
-    a1 = hn::MulAdd(xi, load(d, w1 + i), a1);
-    a2 = hn::MulAdd(xi, load(d, w2 + i), a2);
-    a3 = hn::MulAdd(xi, load(d, w3 + i), a3);
+    a0 = hn::MulAdd(xi, load(w0 + i), a0);
+    a1 = hn::MulAdd(xi, load(w1 + i), a1);
+    a2 = hn::MulAdd(xi, load(w2 + i), a2);
+    a3 = hn::MulAdd(xi, load(w3 + i), a3);
   }
   if (const size_t rest = cols - i) {
-    const V xi = load_first(d, x + i, rest);
-    a0 = hn::MulAdd(xi, load_first(d, w0 + i, rest), a0);
-    a1 = hn::MulAdd(xi, load_first(d, w1 + i, rest), a1);
-    a2 = hn::MulAdd(xi, load_first(d, w2 + i, rest), a2);
-    a3 = hn::MulAdd(xi, load_first(d, w3 + i, rest), a3);
+    const V xi = load_first(x + i, rest);
+    a0 = hn::MulAdd(xi, load_first(w0 + i, rest), a0);
+    a1 = hn::MulAdd(xi, load_first(w1 + i, rest), a1);
+    a2 = hn::MulAdd(xi, load_first(w2 + i, rest), a2);
+    a3 = hn::MulAdd(xi, load_first(w3 + i, rest), a3);
   }
   const Sink sink{task};
   sink.put(row, out, sum(d, a0));
@@ -92,7 +69,7 @@ void dot_1x4(const GemvTask& task, int row, int out, int apart) {
 // One output of four rows: a weight is widened once for all of them.
 template <typename T>
 void dot_4x1(const GemvTask& task, int row, int out) {
-  const Floats d;
+  const FloatTag d;
   const size_t lanes = hn::Lanes(d), cols = task.w->cols;
   const float* x0 = task.x + row * cols;
   const float *x1 = x0 + cols, *x2 = x1 + cols, *x3 = x2 + cols;
@@ -100,18 +77,18 @@ void dot_4x1(const GemvTask& task, int row, int out) {
   V a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0;
   size_t i = 0;
   for (; i + lanes <= cols; i += lanes) {
-    const V wi = load(d, w + i);
+    const V wi = load(w + i);
     a0 = hn::MulAdd(hn::LoadU(d, x0 + i), wi, a0);
     a1 = hn::MulAdd(hn::LoadU(d, x1 + i), wi, a1);
     a2 = hn::MulAdd(hn::LoadU(d, x2 + i), wi, a2);
     a3 = hn::MulAdd(hn::LoadU(d, x3 + i), wi, a3);
   }
   if (const size_t rest = cols - i) {
-    const V wi = load_first(d, w + i, rest);
-    a0 = hn::MulAdd(load_first(d, x0 + i, rest), wi, a0);
-    a1 = hn::MulAdd(load_first(d, x1 + i, rest), wi, a1);
-    a2 = hn::MulAdd(load_first(d, x2 + i, rest), wi, a2);
-    a3 = hn::MulAdd(load_first(d, x3 + i, rest), wi, a3);
+    const V wi = load_first(w + i, rest);
+    a0 = hn::MulAdd(load_first(x0 + i, rest), wi, a0);
+    a1 = hn::MulAdd(load_first(x1 + i, rest), wi, a1);
+    a2 = hn::MulAdd(load_first(x2 + i, rest), wi, a2);
+    a3 = hn::MulAdd(load_first(x3 + i, rest), wi, a3);
   }
   const Sink sink{task};
   sink.put(row, out, sum(d, a0));
@@ -122,15 +99,15 @@ void dot_4x1(const GemvTask& task, int row, int out) {
 
 template <typename T>
 void dot_1x1(const GemvTask& task, int row, int out) {
-  const Floats d;
+  const FloatTag d;
   const size_t lanes = hn::Lanes(d), cols = task.w->cols;
   const float* x = task.x + row * cols;
   const T* w = static_cast<const T*>(task.w->data) + out * cols;
   V a = hn::Zero(d);
   size_t i = 0;
-  for (; i + lanes <= cols; i += lanes) a = hn::MulAdd(hn::LoadU(d, x + i), load(d, w + i), a);
+  for (; i + lanes <= cols; i += lanes) a = hn::MulAdd(hn::LoadU(d, x + i), load(w + i), a);
   if (const size_t rest = cols - i) {
-    a = hn::MulAdd(load_first(d, x + i, rest), load_first(d, w + i, rest), a);
+    a = hn::MulAdd(load_first(x + i, rest), load_first(w + i, rest), a);
   }
   Sink{task}.put(row, out, sum(d, a));
 }
@@ -158,7 +135,7 @@ void gemv_typed(const GemvTask& task) {
   }
 }
 
-void Gemv(const GemvTask& task) {
+void gemv(const GemvTask& task) {
   switch (task.w->type) {
     case WeightType::f32:
       return gemv_typed<float>(task);
@@ -171,14 +148,14 @@ void Gemv(const GemvTask& task) {
 
 template <typename T>
 void widen_typed(const T* from, int64_t n, float* out) {
-  const Floats d;
+  const FloatTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(load(d, from + i), d, out + i);
-  if (i < n) store_first(d, load_first(d, from + i, n - i), out + i, n - i);
+  for (; i + lanes <= n; i += lanes) hn::StoreU(load(from + i), d, out + i);
+  if (i < n) store_first(load_first(from + i, n - i), out + i, n - i);
 }
 
-void WidenRows(const Weight& w, int first, int rows, float* out) {
+void widen_rows(const Weight& w, int first, int rows, float* out) {
   const int64_t start = int64_t{first} * w.cols, n = int64_t{rows} * w.cols;
   switch (w.type) {
     case WeightType::f32:
@@ -193,13 +170,13 @@ void WidenRows(const Weight& w, int first, int rows, float* out) {
 // Σ term(x(i)), where term(0) need not be 0: the padding is masked.
 template <typename Term>
 float sum_of(const float* x, size_t n, const Term& term) {
-  const Floats d;
+  const FloatTag d;
   const size_t lanes = hn::Lanes(d);
   V total = hn::Zero(d);
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) total = hn::Add(total, term(hn::LoadU(d, x + i)));
   if (const size_t rest = n - i) {
-    const V last = term(load_first(d, x + i, rest));
+    const V last = term(load_first(x + i, rest));
     total = hn::Add(total, hn::IfThenElseZero(hn::FirstN(d, rest), last));
   }
   return sum(d, total);
@@ -209,7 +186,7 @@ float sum_of(const float* x, size_t n, const Term& term) {
 // depend on where in the row it stands.
 template <typename Map>
 void map_values(const float* x, int64_t n, float* y, const Map& map) {
-  const Floats d;
+  const FloatTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
@@ -218,22 +195,22 @@ void map_values(const float* x, int64_t n, float* y, const Map& map) {
         y + i);
   }
   if (const int64_t rest = n - i) {
-    const auto other = [&](const float* p) HWY_ATTR { return load_first(d, p + i, rest); };
-    store_first(d, map(load_first(d, x + i, rest), other), y + i, rest);
+    const auto other = [&](const float* p) HWY_ATTR { return load_first(p + i, rest); };
+    store_first(map(load_first(x + i, rest), other), y + i, rest);
   }
 }
 
-void RmsNormRow(const float* x, const float* gain, float eps, int n, float* y) {
-  const Floats d;
+void rms_norm_row(const float* x, const float* gain, float eps, int n, float* y) {
+  const FloatTag d;
   const float squares = sum_of(x, n, [](V v) HWY_ATTR { return hn::Mul(v, v); });
   const V scale = hn::Set(d, 1.0f / std::sqrt(squares / static_cast<float>(n) + eps));
   map_values(x, n, y,
              [&](V v, const auto& at) HWY_ATTR { return hn::Mul(hn::Mul(v, scale), at(gain)); });
 }
 
-void LayerNormRow(const float* x, const float* gain, const float* bias, float eps, int n,
-                  float* y) {
-  const Floats d;
+void layer_norm_row(const float* x, const float* gain, const float* bias, float eps, int n,
+                    float* y) {
+  const FloatTag d;
   const float count = static_cast<float>(n);
   const V mean = hn::Set(d, sum_of(x, n, [](V v) HWY_ATTR { return v; }) / count);
   const float variance = sum_of(x, n,
@@ -248,8 +225,8 @@ void LayerNormRow(const float* x, const float* gain, const float* bias, float ep
   });
 }
 
-int32_t ArgmaxRow(const float* x, int n) {
-  const Floats d;
+int32_t argmax_row(const float* x, int n) {
+  const FloatTag d;
   const int lanes = static_cast<int>(hn::Lanes(d));
   float best = x[0];
   int i = 0;
@@ -266,24 +243,24 @@ int32_t ArgmaxRow(const float* x, int n) {
 // 1 / (1 + e^−x); below −87 the exponential would leave the range of f32, and the result is 0 to
 // every digit that matters.
 V sigmoid(V x) {
-  const Floats d;
+  const FloatTag d;
   const V one = hn::Set(d, 1.0f);
   const V bounded = hn::Max(x, hn::Set(d, -87.0f));
   return hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(bounded))));
 }
 
-void AddValues(float* x, const float* y, int64_t n) {
+void add_values(float* x, const float* y, int64_t n) {
   map_values(x, n, x, [&](V v, const auto& at) HWY_ATTR { return hn::Add(v, at(y)); });
 }
 
-void SiluMulValues(float* gate, const float* up, int64_t n) {
+void silu_mul_values(float* gate, const float* up, int64_t n) {
   map_values(gate, n, gate,
              [&](V v, const auto& at) HWY_ATTR { return hn::Mul(hn::Mul(v, sigmoid(v)), at(up)); });
 }
 
 // x/2 · (1 + tanh u) = x · sigmoid(2u), u = √(2/π) · (x + 0.044715 x³).
-void GeluValues(float* x, int64_t n) {
-  const Floats d;
+void gelu_values(float* x, int64_t n) {
+  const FloatTag d;
   const V linear = hn::Set(d, 1.5957691216057308f);
   const V cubic = hn::Set(d, 1.5957691216057308f * 0.044715f);
   map_values(x, n, x, [&](V v, const auto&) HWY_ATTR {
@@ -292,7 +269,19 @@ void GeluValues(float* x, int64_t n) {
   });
 }
 
+CpuKernels make_cpu_kernels() {
+  return {.gemv = &gemv,
+          .widen_rows = &widen_rows,
+          .rms_norm_row = &rms_norm_row,
+          .layer_norm_row = &layer_norm_row,
+          .argmax_row = &argmax_row,
+          .add_values = &add_values,
+          .silu_mul_values = &silu_mul_values,
+          .gelu_values = &gelu_values};
+}
+
 }  // namespace
+// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace kvmark
 HWY_AFTER_NAMESPACE();
@@ -300,32 +289,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace kvmark {
 
-HWY_EXPORT(Gemv);
-HWY_EXPORT(WidenRows);
-HWY_EXPORT(RmsNormRow);
-HWY_EXPORT(LayerNormRow);
-HWY_EXPORT(ArgmaxRow);
-HWY_EXPORT(AddValues);
-HWY_EXPORT(SiluMulValues);
-HWY_EXPORT(GeluValues);
+HWY_EXPORT(make_cpu_kernels);
 
-void gemv(const GemvTask& task) { HWY_DYNAMIC_DISPATCH(Gemv)(task); }
-void widen_rows(const Weight& w, int first, int rows, float* out) {
-  HWY_DYNAMIC_DISPATCH(WidenRows)(w, first, rows, out);
+CpuKernels cpu_kernels(int64_t simd_target) {
+  return KVMARK_DISPATCH(make_cpu_kernels, simd_target)();
 }
-void rms_norm_row(const float* x, const float* gain, float eps, int n, float* y) {
-  HWY_DYNAMIC_DISPATCH(RmsNormRow)(x, gain, eps, n, y);
-}
-void layer_norm_row(const float* x, const float* gain, const float* bias, float eps, int n,
-                    float* y) {
-  HWY_DYNAMIC_DISPATCH(LayerNormRow)(x, gain, bias, eps, n, y);
-}
-int32_t argmax_row(const float* x, int n) { return HWY_DYNAMIC_DISPATCH(ArgmaxRow)(x, n); }
-void add_values(float* x, const float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(AddValues)(x, y, n); }
-void silu_mul_values(float* gate, const float* up, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(SiluMulValues)(gate, up, n);
-}
-void gelu_values(float* x, int64_t n) { HWY_DYNAMIC_DISPATCH(GeluValues)(x, n); }
 
 }  // namespace kvmark
-#endif
+#endif  // HWY_ONCE

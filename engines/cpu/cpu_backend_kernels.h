@@ -17,22 +17,28 @@ struct GemvTask {
   float* y = nullptr;           // (rows, w.rows)
 };
 
-// One pass over the weights for all rows: made for a few rows. A row's result is the same, bit for
-// bit, whatever other rows are in the task.
-void gemv(const GemvTask& task);
+// The kernels as compiled for one SIMD target.
+struct CpuKernels {
+  // One pass over the weights for all rows: made for a few rows. A row's result is the same, bit
+  // for bit, whatever other rows are in the task.
+  void (*gemv)(const GemvTask& task);
 
-// Rows [first, first + rows) of a matrix as f32: out (rows, w.cols).
-void widen_rows(const Weight& w, int first, int rows, float* out);
+  // Rows [first, first + rows) of a matrix as f32: out (rows, w.cols).
+  void (*widen_rows)(const Weight& w, int first, int rows, float* out);
 
-// One row of `n` numbers each.
-void rms_norm_row(const float* x, const float* gain, float eps, int n, float* y);
-void layer_norm_row(const float* x, const float* gain, const float* bias, float eps, int n,
-                    float* y);
-int32_t argmax_row(const float* x, int n);
+  // One row of `n` numbers each, as Backend says.
+  void (*rms_norm_row)(const float* x, const float* gain, float eps, int n, float* y);
+  void (*layer_norm_row)(const float* x, const float* gain, const float* bias, float eps, int n,
+                         float* y);
+  int32_t (*argmax_row)(const float* x, int n);
 
-// `n` numbers in place; each result depends on its own operands only.
-void add_values(float* x, const float* y, int64_t n);
-void silu_mul_values(float* gate, const float* up, int64_t n);
-void gelu_values(float* x, int64_t n);
+  // `n` numbers in place; each result depends on its own operands only.
+  void (*add_values)(float* x, const float* y, int64_t n);
+  void (*silu_mul_values)(float* gate, const float* up, int64_t n);
+  void (*gelu_values)(float* x, int64_t n);
+};
+
+// Those of one of simd_targets() (codecs/simd.h).
+CpuKernels cpu_kernels(int64_t simd_target);
 
 }  // namespace kvmark

@@ -7,25 +7,11 @@
 #include <cstring>
 #include <limits>
 
-#include "engines/core/bits.h"
 #include "engines/core/check.h"
+#include "engines/cpu/cpu_backend_testing.h"
 
 namespace kvmark {
 namespace {
-
-// A value that looks random, in (−1, 1).
-float wave(int64_t i) { return static_cast<float>(std::sin(0.7 * static_cast<double>(i) + 1.0)); }
-
-float rounded(float x, WeightType type) {
-  switch (type) {
-    case WeightType::f16:
-      return f16_to_f32(f32_to_f16(x));
-    case WeightType::bf16:
-      return bf16_to_f32(f32_to_bf16(x));
-    default:
-      return x;
-  }
-}
 
 class CpuBackendTest : public testing::TestWithParam<int> {
  protected:

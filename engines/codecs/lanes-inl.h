@@ -1,0 +1,57 @@
+// Vectors of floats and the ends of rows, which fill no whole one; compiled for each SIMD target.
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <type_traits>
+
+// Highway's include guard for code that is compiled several times.
+#if defined(KVMARK_CODECS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KVMARK_CODECS_LANES_INL_H_
+#undef KVMARK_CODECS_LANES_INL_H_
+#else
+#define KVMARK_CODECS_LANES_INL_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace kvmark {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using FloatTag = hn::ScalableTag<float>;
+using FloatVec = hn::Vec<FloatTag>;
+inline constexpr int kLanes = HWY_LANES(float);
+
+// kLanes numbers at p as floats.
+HWY_INLINE FloatVec load(const float* p) { return hn::LoadU(FloatTag(), p); }
+HWY_INLINE FloatVec load(const hwy::float16_t* p) {
+  return hn::PromoteTo(FloatTag(), hn::LoadU(hn::Rebind<hwy::float16_t, FloatTag>(), p));
+}
+HWY_INLINE FloatVec load(const hwy::bfloat16_t* p) {
+  return hn::PromoteTo(FloatTag(), hn::LoadU(hn::Rebind<hwy::bfloat16_t, FloatTag>(), p));
+}
+
+// The first n < kLanes numbers at p, the other lanes 0; touches nothing behind them.
+template <typename T>
+HWY_INLINE FloatVec load_first(const T* p, int n) {
+#if !HWY_MEM_OPS_MIGHT_FAULT
+  if constexpr (std::is_same_v<T, float>) {
+    return hn::MaskedLoad(hn::FirstN(FloatTag(), static_cast<size_t>(n)), FloatTag(), p);
+  }
+#endif
+  HWY_ALIGN T lanes[kLanes] = {};
+  for (int i = 0; i < n; ++i) lanes[i] = p[i];
+  return load(lanes);
+}
+
+HWY_INLINE void store_first(FloatVec v, float* p, int n) {
+  HWY_ALIGN float lanes[kLanes];
+  hn::Store(v, FloatTag(), lanes);
+  for (int i = 0; i < n; ++i) p[i] = lanes[i];
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace kvmark
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard
