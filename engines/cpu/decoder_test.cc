@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "engines/catalog/engine_spec.h"
 #include "engines/cpu/cpu_backend.h"
+#include "engines/cpu/cpu_engine.h"
 #include "engines/model/gguf.h"
 #include "engines/model/plain_engine_testing.h"
 #include "engines/model/reference_decoder_testing.h"
@@ -48,19 +50,24 @@ struct Model {
 
 Logits copy_of(Tensor t) { return Logits(t.data, t.data + t.size()); }
 
-// Feeds `tokens` in steps of the given sizes to a new sequence; logits of every row.
-Logits feed(Model& model, const Tokens& tokens, const std::vector<int>& steps) {
-  PlainEngine engine(model.spec());
+// Feeds `tokens` in steps of the given sizes to a new sequence; logits of every row. An engine
+// without a cache is fed the older rows again in every step.
+Logits feed(Model& model, KvEngine& engine, const Tokens& tokens, const std::vector<int>& steps) {
   const SeqId seq = engine.open();
   Logits all;
   for (const int rows : steps) {
-    const int first = engine.next(seq);
-    const Piece piece{seq, first, rows};
-    const Logits logits = copy_of(model.decoder.forward(
-        engine, {&piece, 1}, std::span(tokens).subspan(first, rows), Outputs::all));
-    all.insert(all.end(), logits.begin(), logits.end());
+    const int first = engine.next(seq), older = engine.seen(seq) - first;
+    const Piece piece{seq, first, older + rows};
+    const Tensor logits = model.decoder.forward(
+        engine, {&piece, 1}, std::span(tokens).subspan(first, piece.rows), Outputs::all);
+    const Logits fresh = copy_of(logits.slice(older, rows));
+    all.insert(all.end(), fresh.begin(), fresh.end());
   }
   return all;
+}
+Logits feed(Model& model, const Tokens& tokens, const std::vector<int>& steps) {
+  PlainEngine engine(model.spec());
+  return feed(model, engine, tokens, steps);
 }
 
 std::vector<int> steps_of(int total, int step) {
@@ -145,6 +152,19 @@ TEST_P(GoldenLogits, AreReproducedHoweverTheTokensAreFed) {
     const double difference = max_difference(feed(model, tokens, steps_of(n(), step)), expected);
     RecordProperty("max_difference_step_" + std::to_string(step), std::to_string(difference));
     EXPECT_LE(difference, GetParam().tolerance) << "in steps of " << step;
+  }
+}
+
+// The whole program's path: the real decoder over each real layout, all of them with f32 rows.
+TEST_P(GoldenLogits, AreReproducedByEveryLayout) {
+  Model model(*file, WeightType::f32);
+  for (const char* name : {"recompute", "contiguous", "paged:16"}) {
+    for (const int step : {1, 7, n()}) {
+      const auto engine = make_cpu_engine(parse_engine(name), model.spec(), pool());
+      const Logits logits = feed(model, *engine, tokens, steps_of(n(), step));
+      EXPECT_LE(max_difference(logits, expected), GetParam().tolerance)
+          << name << " in steps of " << step;
+    }
   }
 }
 
@@ -334,6 +354,21 @@ TEST(DecoderLimits, ARefusalOfTheEngineSaysWhy) {
   const Piece piece{engine.open(), 0, 5};
   EXPECT_THROW(model.decoder.forward(engine, {&piece, 1}, some_tokens(5, 70), Outputs::all),
                RuntimeError);
+}
+
+TEST(DecoderLogits, ShareTheMemoryOfTheMostRowsSoFar) {
+  Model model(tiny(Family::llama, 4, 2, 10), 1);
+  PlainEngine engine(model.spec());
+  const SeqId seq = engine.open();
+  const Tokens tokens = some_tokens(26, 70);
+  const auto logits_of = [&](int rows) {
+    const Piece piece{seq, engine.next(seq), rows};
+    return model.decoder.forward(engine, {&piece, 1}, std::span(tokens).subspan(piece.first, rows),
+                                 Outputs::all);
+  };
+  const Tensor most = logits_of(20);
+  EXPECT_EQ(logits_of(1).data, most.data);
+  EXPECT_EQ(logits_of(5).data, most.data);
 }
 
 TEST(DecoderLimits, AnEngineOfAnotherShapeIsABug) {

@@ -229,11 +229,10 @@ Tensor Decoder::feed_forward(const LayerWeights& w, Tensor h) {
 }
 
 // Logits are by far the widest rows, and most decoders only ever want a few: memory is taken for as
-// many as are asked for, once.
+// many as are asked for. The backend keeps what was outgrown, so callers ask for few different
+// counts: one for each sequence, and those of a scored chunk.
 Tensor Decoder::logits_of(int rows) {
-  if (rows > logits_.rows) {
-    logits_ = backend_.alloc(rows <= kFewLogits ? kFewLogits : x_.rows, config_.vocab);
-  }
+  if (rows > logits_.rows) logits_ = backend_.alloc(rows, config_.vocab);
   return logits_.slice(0, rows);
 }
 

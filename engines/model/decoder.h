@@ -13,8 +13,9 @@ namespace kvmark {
 
 class Decoder {
  public:
-  // Allocates all activations for steps of up to `max_rows` rows. `repeat_kv`: k and v are repeated
-  // to every query head before the engine sees them (to show what that costs).
+  // Allocates all activations for steps of up to `max_rows` rows, but the logits, which are
+  // allocated in the first step that wants so many. `repeat_kv`: k and v are repeated to every
+  // query head before the engine sees them (to show what that costs).
   Decoder(const ModelConfig& config, const Weights& weights, Backend& backend, int max_rows,
           bool repeat_kv = false);
 
@@ -41,8 +42,6 @@ class Decoder {
   Tensor feed_forward(const LayerWeights& w, Tensor h);
   Tensor logits_of(int rows);
 
-  static constexpr int kFewLogits = 16;  // rows that are allocated when few are asked for
-
   const ModelConfig config_;
   const Weights& weights_;
   Backend& backend_;
@@ -52,7 +51,7 @@ class Decoder {
   Tensor k_, v_;                    // (max_rows, kv_heads · head_dim)
   Tensor k_repeated_, v_repeated_;  // (max_rows, heads · head_dim)
   Tensor gate_, up_;                // (max_rows, ffn)
-  Tensor logits_;                   // (rows asked for so far, vocab)
+  Tensor logits_;                   // (most rows asked for so far, vocab)
   std::vector<int> repeat_rows_;    // head row to read, for each repeated head row
   std::vector<int> wanted_;         // packed row that each piece ends with
   std::vector<int32_t> positions_;  // of each packed row, gpt2
