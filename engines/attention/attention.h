@@ -125,8 +125,8 @@ class AttentionDriver {
 void attend_reference(const double* q, int k_dim, const float* k, int k_stride, const float* v,
                       int v_stride, int v_dim, int visible, double* out);
 
-// Rotates the first rope.dims of the `dim` channels of one head row, in double. Engines use
-// RopeTable.
+// Rotates the first rope.dims of the `dim` channels of one head row, in double; LogicError
+// where there are fewer. Engines use RopeTable.
 void rope_reference(const Rope& rope, int position, int dim, double* row);
 
 }  // namespace kvmark

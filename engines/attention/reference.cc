@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engines/attention/attention.h"
+#include "engines/core/check.h"
 
 namespace kvmark {
 
@@ -29,7 +30,8 @@ void attend_reference(const double* q, int k_dim, const float* k, int k_stride, 
   for (int d = 0; d < v_dim; ++d) out[d] /= total;
 }
 
-void rope_reference(const Rope& rope, int position, int /*dim*/, double* row) {
+void rope_reference(const Rope& rope, int position, int dim, double* row) {
+  check(dim >= rope.dims, "rope over {} channels of a head of {}", rope.dims, dim);
   for (int i = 0; i < rope.dims / 2; ++i) {
     const double angle = position * std::pow(rope.theta, -2.0 * i / rope.dims);
     const bool halves = rope.pairing == RopePairing::halves;

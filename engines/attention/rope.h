@@ -18,8 +18,6 @@ class RopeTable {
   // (heads, dim). Positions outside the table or dim < dims throw LogicError.
   void apply(int position, int heads, int dim, float* row) const;
 
-  int max_len() const { return max_len_; }
-
  private:
   Rope rope_;
   int max_len_;

@@ -57,6 +57,8 @@ TEST(RopeTable, MisuseIsRefused) {
   EXPECT_THROW(table.apply(4, 1, 4, row.data()), LogicError);
   EXPECT_THROW(table.apply(-1, 1, 4, row.data()), LogicError);
   EXPECT_THROW(table.apply(0, 2, 2, row.data()), LogicError);
+  std::vector<double> reference(4);
+  EXPECT_THROW(rope_reference({.dims = 4}, 0, 2, reference.data()), LogicError);
 }
 
 }  // namespace
