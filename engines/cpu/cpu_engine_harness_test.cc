@@ -9,30 +9,18 @@
 
 #include "engines/attention/attention.h"
 #include "engines/catalog/catalog.h"
+#include "engines/model/noise.h"
 
 namespace kvmark::testing {
 namespace {
 
 enum Side : uint64_t { kQuery = 1, kKey = 2, kValue = 3 };
 
-uint64_t mix(uint64_t x) {  // the finalizer of SplitMix64 (Steele et al., 2014)
-  x += 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
 // Roughly normal values; channel 3 of every head is an outlier, as in real keys.
 void fill_row(uint64_t token, int layer, Side side, int dim, int cols, float* row) {
-  for (int c = 0; c < cols; ++c) {
-    const uint64_t bits = mix(mix(token * 4 + side) + static_cast<uint64_t>(layer) * 1000003 +
-                              static_cast<uint64_t>(c));
-    float sum = 0;
-    for (int part = 0; part < 4; ++part) {
-      sum += static_cast<float>((bits >> (16 * part)) & 0xFFFF) / 65536.0f - 0.5f;
-    }
-    row[c] = sum * 1.7f * (c % dim == 3 && side == kKey ? 8.0f : 1.0f);
-  }
+  fill_bell(stream_of({token, side, static_cast<uint64_t>(layer)}), 0, cols, 1.0, row);
+  if (side != kKey) return;
+  for (int c = 3; c < cols; c += dim) row[c] *= 8;
 }
 
 }  // namespace
