@@ -14,8 +14,8 @@ namespace kvmark {
 enum class WeightType { f32, f16, bf16 };
 inline int weight_bytes(WeightType type) { return type == WeightType::f32 ? 4 : 2; }
 
-// A matrix of parameters in the device's memory: (rows = outputs, cols = inputs), row-major, kept as
-// `type`. Owned by the backend that loaded it.
+// A matrix of parameters in the device's memory: (rows = outputs, cols = inputs), row-major, kept
+// as `type`. Owned by the backend that loaded it.
 struct Weight {
   const void* data = nullptr;
   int rows = 0;
@@ -26,8 +26,8 @@ struct Weight {
   int64_t bytes() const { return int64_t{rows} * cols * weight_bytes(type); }
 };
 
-// Fills `out` (cols floats) with row `row` of a matrix on its way into a backend. Rows are asked for
-// in any order, from several threads at once.
+// Fills `out` (cols floats) with row `row` of a matrix on its way into a backend. Rows are asked
+// for in any order, from several threads at once.
 using RowSource = std::function<void(int row, float* out)>;
 
 // Every call enqueues work in order; only sync() blocks, and timing syncs at both ends. On the CPU
@@ -47,7 +47,8 @@ class Backend {
   // x(r, ·) → x / sqrt(mean(x²) + eps) · gain (Zhang & Sennrich, 2019). gain: (1, cols) f32.
   virtual void rms_norm(Tensor x, const Weight& gain, float eps, Tensor y) = 0;
   // (x − mean) / sqrt(var + eps) · gain + bias (Ba et al., 2016).
-  virtual void layer_norm(Tensor x, const Weight& gain, const Weight& bias, float eps, Tensor y) = 0;
+  virtual void layer_norm(Tensor x, const Weight& gain, const Weight& bias, float eps,
+                          Tensor y) = 0;
   // x += y.
   virtual void add(Tensor x, Tensor y) = 0;
   // gate = silu(gate) ⊙ up (SwiGLU, Shazeer 2020).

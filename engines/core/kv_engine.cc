@@ -185,8 +185,7 @@ void KvEngine::commit() {
     rollback();
     throw RuntimeError(
         "a key or value of this step is infinite or NaN; the step was rolled back and nothing of "
-        "it "
-        "is stored");
+        "it is stored");
   }
   do_commit();
   end_step(true);

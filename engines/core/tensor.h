@@ -19,8 +19,8 @@ struct Tensor {
 };
 
 // Rotary embedding. `adjacent` rotates the pairs (2i, 2i+1), `halves` the pairs (i, i + dims/2).
-// Angle of pair i at position p: p · theta^(−2i/dims). (Su et al., "RoFormer", 2021; the two pairings
-// are those of the original LLaMA weights in GGUF files and of GPT-NeoX/Hugging Face.)
+// Angle of pair i at position p: p · theta^(−2i/dims). (Su et al., "RoFormer", 2021; the two
+// pairings are those of the original LLaMA weights in GGUF files and of GPT-NeoX/Hugging Face.)
 enum class RopePairing { adjacent, halves };
 struct Rope {
   double theta = 10000.0;

@@ -82,8 +82,7 @@ std::optional<Refusal> ContiguousStore::begin(std::span<const Piece> pieces) {
     if (spec().budget_bytes > 0 && reserved + size > spec().budget_bytes) {
       return Refusal{
           fmt::format("sequence {} cannot grow to {} positions: old and new memory together would "
-                      "take {} bytes, "
-                      "the budget is {}",
+                      "take {} bytes, the budget is {}",
                       piece.seq, capacity_(rows), reserved + size, spec().budget_bytes)};
     }
     reserved += size - static_cast<int64_t>(at(piece.seq).memory.size());

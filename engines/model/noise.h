@@ -45,9 +45,9 @@ void fill_bell(uint64_t stream, uint64_t first, int n, double deviation, float* 
 
 // Factors on the channels of one KV head: a few key channels are outliers (×3–×8, whole rotary
 // pairs), so that a format loses about as much in one layer as on a trained model's rows
-// (SmolLM2-135M, text: int8:g32 0.01–0.03, int4:g32 0.2–0.45 of the attention's output). `query` is the counterweight on the query heads that read
-// this KV head: with unit-normal q and k, q·k/√dim then has the standard deviation
-// `kScoreDeviation`.
+// (SmolLM2-135M, text: int8:g32 0.01–0.03, int4:g32 0.2–0.45 of the attention's output). `query` is
+// the counterweight on the query heads that read this KV head: with unit-normal q and k, q·k/√dim
+// then has the standard deviation `kScoreDeviation`.
 struct ChannelScales {
   std::vector<double> key, query;  // dim each
 };
