@@ -18,8 +18,6 @@ foreach(test ${check_tests})
 endforeach()
 
 kvmark_check(include_directions ${PROJECT_SOURCE_DIR}/scripts/check_includes.py)
-if(TARGET kvmark)
-  kvmark_check(manual ${PROJECT_SOURCE_DIR}/scripts/check_docs.py --build ${CMAKE_BINARY_DIR})
-  kvmark_check(engines_in_manual ${PROJECT_SOURCE_DIR}/scripts/check_engine_docs.py
-    $<TARGET_FILE:kvmark>)
-endif()
+kvmark_check(manual ${PROJECT_SOURCE_DIR}/scripts/check_docs.py --build ${CMAKE_BINARY_DIR})
+kvmark_check(engines_in_manual ${PROJECT_SOURCE_DIR}/scripts/check_engine_docs.py
+  $<TARGET_FILE:kvmark>)
