@@ -12,6 +12,7 @@
 #include "engines/catalog/engine_spec.h"
 #include "engines/core/check.h"
 #include "engines/core/nearest.h"
+#include "engines/core/split.h"
 
 namespace kvmark {
 namespace {
@@ -260,16 +261,6 @@ void bind_section(const Node& map, const std::string& section, Values& values) {
     } else {
       bind_section(node, full, values);
     }
-  }
-}
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (true) {
-    const size_t at = text.find(separator);
-    parts.emplace_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
   }
 }
 

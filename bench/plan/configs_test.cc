@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "bench/plan/bind.h"
 #include "bench/plan/fields.h"
 #include "bench/plan/test_files.h"
 
@@ -147,6 +148,16 @@ TEST(Fields, EachHasADocAndADefaultThatIsValid) {
     EXPECT_FALSE(field.doc.empty()) << field.key;
     EXPECT_EQ(field.doc.find('|'), std::string::npos) << field.key;  // a table cell
     EXPECT_TRUE(is_section(field.key) || find_field(field.key) == &field);
+    if (field.fallback.empty()) continue;
+    // Given by a flag it must pass the field's own checks and be what a plan without it gets.
+    Node root = parse_document("name: x\n", "plan.yaml");
+    const Values defaults = bind_values(root, "plan.yaml");
+    apply_overrides(root, {{"--set", field.key, field.fallback}});
+    const Values given = bind_values(root, "plan.yaml");
+    ASSERT_EQ(given.at(field.key).size(), defaults.at(field.key).size()) << field.key;
+    for (size_t i = 0; i < given.at(field.key).size(); ++i) {
+      EXPECT_EQ(given.at(field.key)[i].data, defaults.at(field.key)[i].data) << field.key;
+    }
   }
 }
 

@@ -201,6 +201,14 @@ class GroupBuilder {
                  fmt::format("{} are more than the context of {}: {}", c.score.positions,
                              c.model.name, c.model.context));
     }
+    const int tokens = shapes_.text_tokens(text->second.front(), c.source.name);
+    if (tokens <= c.score.positions) {
+      fail_value(text->second.front(), "score.text",
+                 fmt::format("{} has {} tokens with the vocabulary of {}; score.positions {} need "
+                             "{}, as each has a next one: take a longer text or fewer positions",
+                             c.score.text, tokens, c.model.name, c.score.positions,
+                             c.score.positions + 1));
+    }
   }
 
   // The value that makes a run long, for errors.
@@ -267,7 +275,7 @@ class GroupBuilder {
   Case with_engine(Case c, const Value& engine) const {
     c.engine = parse_engine(engine.text());
     c.preset = preset_of(c.engine);
-    c.gate = gate_of(c.engine);
+    c.gate = gate_of(c.engine, c);
     if (const auto refusal = check_engine(c.engine, kv_spec_of(c))) {
       fail_value(engine, "engines",
                  fmt::format("{} (for {}, {} KV heads of {})", refusal->reason, c.model.name,
@@ -276,7 +284,10 @@ class GroupBuilder {
     return c;
   }
 
-  LossGate gate_of(const EngineSpec& engine) const {
+  // The bounds that this case can decide: where nothing is scored (attention level) only the
+  // attention's own.
+  LossGate gate_of(const EngineSpec& engine, const Case& c) const {
+    const bool scored = !c.score.text.empty();
     LossGate gate;
     for (const auto& [key, bound] : values_) {
       if (key.rfind("loss_gates.", 0) != 0) continue;
@@ -285,9 +296,17 @@ class GroupBuilder {
       if (gated.k_codec != engine.k_codec || gated.v_codec != engine.v_codec) continue;
       const std::string name = key.substr(dot + 1);
       const double limit = bound.front().number();
-      if (name == "attend_rel_rms_max") gate.attend_rel_rms_max = limit;
-      if (name == "kld_mean_max") gate.kld_mean_max = limit;
-      if (name == "top1_min") gate.top1_min = limit;
+      if (name == "attend_rel_rms_max") {
+        if (c.tokens == TokenMode::greedy) {
+          fail_value(bound.front(), key,
+                     "under workload.tokens: greedy each engine goes on with its own tokens, so "
+                     "that attention outputs cannot be compared; leave this gate out, or take "
+                     "forced tokens");
+        }
+        gate.attend_rel_rms_max = limit;
+      }
+      if (name == "kld_mean_max" && scored) gate.kld_mean_max = limit;
+      if (name == "top1_min" && scored) gate.top1_min = limit;
     }
     return gate;
   }

@@ -5,6 +5,7 @@
 #include <clocale>
 
 #include "bench/plan/test_files.h"
+#include "engines/model/gguf_testing.h"
 
 namespace kvmark {
 namespace {
@@ -186,7 +187,67 @@ TEST(Plan, GatesGoToTheEnginesOfTheirCodec) {
   EXPECT_EQ(cases[4].gate.kld_mean_max, std::nullopt);
 }
 
+// A model file with a shape and a vocabulary of three letters, so that a letter is a token.
+std::string tiny_gguf() {
+  GgufWriter file;
+  file.text("general.architecture", "llama").integer("llama.block_count", 1);
+  file.integer("llama.embedding_length", 32).integer("llama.attention.head_count", 1);
+  file.integer("llama.feed_forward_length", 32).integer("llama.context_length", 128);
+  file.number("llama.attention.layer_norm_rms_epsilon", 1e-5f);
+  file.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", "smollm");
+  file.strings("tokenizer.ggml.tokens", {"a", "b", "c"}).strings("tokenizer.ggml.merges", {});
+  return file.tensor_f32("token_embd.weight", {32, 3}, std::vector<float>(32 * 3)).bytes();
+}
+
+// A plan that scores `text` in a folder with that model.
+class ScoringPlan : public testing::Test {
+ protected:
+  Plan load(const std::string& text, const std::string& more) {
+    folder_.write("model.gguf", tiny_gguf());
+    folder_.write("text.txt", text);
+    return load_plan(folder_.write("plan.yaml",
+                                   "model: {file: model.gguf}\nengines: [fp16]\n"
+                                   "score: {text: text.txt, positions: 10}\n" +
+                                       more),
+                     {});
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(ScoringPlan, ATextThatIsTooShortIsAnErrorAtItsPlace) {
+  EXPECT_EQ(first(load("abcabcabcab", "")).score.positions, 10);
+  try {
+    load("abcabcabca", "");
+    FAIL() << "nothing thrown";
+  } catch (const UsageError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("plan.yaml:3:15: score.text: "));
+    EXPECT_THAT(e.what(), HasSubstr("has 10 tokens"));
+    EXPECT_THAT(e.what(), HasSubstr("positions 10 need 11"));
+  }
+}
+
+TEST_F(ScoringPlan, GatesHoldWhereTheirLossIsKnown) {
+  const Plan plan = load("abcabcabcab",
+                         "workload: {level: [model, attention], prompt_len: 8, gen_len: 4}\n"
+                         "loss_gates: {f16: {kld_mean_max: 0.1, top1_min: 0.9, "
+                         "attend_rel_rms_max: 0.01}}\n");
+  ASSERT_EQ(plan.groups.size(), 2u);
+  const LossGate model = plan.groups[0].cases[0].gate;
+  EXPECT_EQ(model.kld_mean_max, 0.1);
+  EXPECT_EQ(model.top1_min, 0.9);
+  EXPECT_EQ(model.attend_rel_rms_max, 0.01);
+  const LossGate attention = plan.groups[1].cases[0].gate;
+  EXPECT_EQ(attention.kld_mean_max, std::nullopt) << "nothing is scored there";
+  EXPECT_EQ(attention.top1_min, std::nullopt);
+  EXPECT_EQ(attention.attend_rel_rms_max, 0.01);
+}
+
 TEST(Plan, GatesThatCouldNeverDecideAreErrors) {
+  EXPECT_THAT(plan_error("engines: [fp16]\nworkload: {tokens: greedy}\n"
+                         "loss_gates: {f16: {attend_rel_rms_max: 0.1}}\n"),
+              StartsWith("plan.yaml:3:40: loss_gates.f16.attend_rel_rms_max: under "
+                         "workload.tokens: greedy"));
   EXPECT_THAT(plan_error("loss_gates: {f16: {kld_mean_max: 0.1}}\n"),
               StartsWith("plan.yaml:1:34: loss_gates.f16.kld_mean_max: this loss is known only"));
   EXPECT_THAT(plan_error("loss_gates: {f166: {attend_rel_rms_max: 0.1}}\n"), HasSubstr("`f16`"));

@@ -41,6 +41,11 @@ bool keeps_rows(const Case& c) { return c.engine.layout != LayoutKind::recompute
 
 int scored(const Case& c) { return c.score.text.empty() ? 0 : c.score.positions; }
 
+// Rows that a scoring step feeds; what keeps nothing gets the whole text at once.
+int scoring_rows(const Case& c) {
+  return keeps_rows(c) ? std::min(c.score.chunk, scored(c)) : scored(c);
+}
+
 int round_up(int64_t value, int multiple) {
   return static_cast<int>((value + multiple - 1) / multiple * multiple);
 }
@@ -103,13 +108,13 @@ class CostModel {
     return advance(0, c_.first_rows(), 1, c_.batch, std::max(1, max_rows_of(c_) / c_.batch));
   }
 
-  // All positions in chunks; a row's logits are wanted at every position.
+  // All positions, a cache's in chunks; a row's logits are wanted at every position.
   Cost scoring() const {
     Cost sum;
-    const int chunk = std::max(1, c_.score.chunk);
+    const int chunk = std::max(1, scoring_rows(c_));
     for (int done = 0; done < scored(c_); done += chunk) {
-      const int end = std::min(done + chunk, scored(c_));
-      sum += keeps_rows(c_) ? step(done, end - done, end - done, 1) : step(0, end, end - done, 1);
+      const int rows = std::min(chunk, scored(c_) - done);
+      sum += step(done, rows, rows, 1);
     }
     return sum;
   }
@@ -180,7 +185,20 @@ int64_t weight_bytes_of(const Case& c) {
   return matrices * weight_bytes(c.source.weights) + vectors * 4;
 }
 
-// Activations of the largest step, and the logits.
+// What scoring holds beside the rounds' own: an engine with the text, and the reference's logits,
+// which its worker makes and every other one reads.
+int64_t scoring_bytes(const Case& c, const KvSpec& spec) {
+  if (scored(c) == 0) return 0;
+  const Footprint cache = predict_footprint(c.engine, spec, std::vector<int>{scored(c)});
+  return std::max(cache.peak_bytes, cache.reserved_bytes) + int64_t{4} * scored(c) * c.model.vocab;
+}
+
+// The angles of every position that the engine is made for, sine and cosine.
+int64_t rope_bytes(const KvSpec& spec) {
+  return spec.rope ? int64_t{4} * spec.max_len * spec.rope->dims : 0;
+}
+
+// Activations of the largest step, and the logits of the rows that are asked for.
 int64_t activation_bytes(const Case& c) {
   const ModelConfig& m = c.model;
   const int64_t rows = max_rows_of(c), q = int64_t{m.heads} * m.head_dim,
@@ -189,7 +207,7 @@ int64_t activation_bytes(const Case& c) {
     const int64_t staged = int64_t{m.layers} * c.batch * (keeps_rows(c) ? rows : c.committed());
     return (staged * (q + 2 * kv) + rows * q) * 4;
   }
-  const int64_t logits = std::max<int64_t>(c.batch, scored(c) > 0 ? c.score.chunk : 0) * m.vocab;
+  const int64_t logits = std::max<int64_t>(c.batch, scoring_rows(c)) * m.vocab;
   return (rows * (3 * int64_t{m.d_model} + 2 * q + 2 * kv + 2 * int64_t{m.ffn}) + logits) * 4;
 }
 
@@ -202,8 +220,7 @@ int max_rows_of(const Case& c) {
   } else {
     rows = std::max(c.committed(), std::min(kShortRows, c.max_seq_len));
   }
-  const int scoring = keeps_rows(c) ? std::min(c.score.chunk, scored(c)) : scored(c);
-  return round_up(std::max<int64_t>(rows * c.batch, scoring), c.batch);
+  return round_up(std::max<int64_t>(rows * c.batch, scoring_rows(c)), c.batch);
 }
 
 KvSpec kv_spec_of(const Case& c) {
@@ -217,14 +234,16 @@ Prediction predict(const Case& c, int settle_steps) {
   const int settle = std::min(settle_steps, c.gen_len - 1);
   const int steps = std::max(1, c.gen_len - 1);
   const Cost mean_of = c.gen_len > 1 ? decode : prefill;
+  const KvSpec spec = kv_spec_of(c);
   const Footprint cache =
-      predict_footprint(c.engine, kv_spec_of(c), std::vector<int>(c.batch, c.committed()));
+      predict_footprint(c.engine, spec, std::vector<int>(c.batch, c.committed()));
 
   Prediction p;
   p.kv_bytes = cache.reserved_bytes;
   p.weight_bytes = weight_bytes_of(c);
   p.total_bytes = std::max(cache.peak_bytes, cache.reserved_bytes) + p.weight_bytes +
-                  activation_bytes(c) + kProcessBytes + c.threads * kThreadBytes;
+                  activation_bytes(c) + scoring_bytes(c, spec) + rope_bytes(spec) + kProcessBytes +
+                  c.threads * kThreadBytes;
   const double settle_s = settle * decode.seconds / steps;
   const bool whole = c.level == Level::model;  // the attention level's context is filled once
   p.round_s = decode.seconds + settle_s + (whole ? prefill.seconds : 0);

@@ -79,6 +79,30 @@ TEST(Predict, Bytes) {
   EXPECT_EQ(predict(f16, 0).weight_bytes, 0);
 }
 
+TEST(Predict, ScoringHoldsTheReferencesLogitsAndThoseOfAChunk) {
+  // Beside them the rows of the text are held once more, a small part of it.
+  Case c = case_of("contiguous", "seed-gqa", 600, 64);
+  c.model.vocab = 1 << 20;
+  const double row = 4.0 * c.model.vocab;
+  const auto rows_of_logits = [&](const char* engine) {
+    c.engine = parse_engine(engine);
+    c.score = {};
+    const int64_t plain = predict(c, 0).total_bytes;
+    c.score = {"text", 512, 64};
+    return (predict(c, 0).total_bytes - plain) / row;
+  };
+  EXPECT_NEAR(rows_of_logits("contiguous"), 512 + 64 - 1, 4);
+  EXPECT_NEAR(rows_of_logits("recompute"), 512 + 512 - 1, 4) << "fed at once";
+}
+
+TEST(Predict, TheAnglesOfALongContextCount) {
+  Case c = case_of("paged", "seed-gqa", 64, 2);
+  const int64_t near = predict(c, 0).total_bytes;
+  c.max_seq_len = 1024 + 1000000;  // paged reserves nothing, but for its tables
+  EXPECT_GE(predict(c, 0).total_bytes - near, int64_t{1000000} * 64 * 4);
+  EXPECT_LT(predict(c, 0).total_bytes - near, int64_t{1000000} * 64 * 4 * 11 / 10);
+}
+
 TEST(Predict, SettleStepsAndScoringTakeTime) {
   Case c = case_of("contiguous", "seed-gqa", 64, 64);
   EXPECT_GT(predict(c, 16).round_s, predict(c, 0).round_s);

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "engines/core/check.h"
 #include "engines/model/gguf.h"
+#include "engines/model/tokenizer.h"
 #include "engines/model/weights.h"
 
 namespace kvmark {
@@ -139,6 +143,19 @@ const ModelConfig& ModelShapes::base(const std::string& key, const Value& value)
     fail_value(value, key, e.what());
   } catch (const RuntimeError& e) {
     fail_value(value, key, e.what());
+  }
+}
+
+int ModelShapes::text_tokens(const Value& text, const std::string& model_file) {
+  if (const auto it = tokens_.find(model_file); it != tokens_.end()) return it->second;
+  std::ifstream in(text.text(), std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  if (!in) fail_value(text, "score.text", fmt::format("{} cannot be read", text.text()));
+  try {
+    const auto tokens = Tokenizer(GgufFile(model_file)).encode(bytes);
+    return tokens_[model_file] = static_cast<int>(tokens.size());
+  } catch (const RuntimeError& e) {
+    fail_value(text, "score.text", e.what());
   }
 }
 
