@@ -31,9 +31,9 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// The value of the first line "key : value" of /proc/cpuinfo, "" where there is none.
-std::string cpuinfo(std::string_view key) {
-  std::ifstream file("/proc/cpuinfo");
+// The value of the first line "key : value" of `proc`/cpuinfo, "" where there is none.
+std::string cpuinfo(const std::string& proc, std::string_view key) {
+  std::ifstream file(proc + "/cpuinfo");
   for (std::string line; std::getline(file, line);) {
     const size_t colon = line.find(':');
     if (colon == std::string::npos || line.compare(0, key.size(), key) != 0) continue;
@@ -44,8 +44,9 @@ std::string cpuinfo(std::string_view key) {
 }
 
 std::string cpu_model() {
-  std::string model = cpuinfo("model name");
-  if (model.empty()) model = cpuinfo("Model");  // boards with Arm cores
+  const std::string proc = SystemPaths().proc;
+  std::string model = cpuinfo(proc, "model name");
+  if (model.empty()) model = cpuinfo(proc, "Model");  // boards with Arm cores
   return model;
 }
 
@@ -63,15 +64,26 @@ std::optional<int> allowed_cores() {
   return CPU_COUNT(&set);
 }
 
-// Load average of the last minute.
-std::optional<double> load() {
-  double one = 0;
-  if (getloadavg(&one, 1) != 1) return std::nullopt;
-  return one;
+// The first number of a line, as in /proc/loadavg.
+std::optional<double> leading_number(const std::string& line) {
+  std::istringstream text(line);
+  text.imbue(std::locale::classic());
+  double value = 0;
+  if (!(text >> value)) return std::nullopt;
+  return value;
 }
 
-bool in_virtual_machine() {
-  return fmt::format(" {} ", cpuinfo("flags")).find(" hypervisor ") != std::string::npos;
+// The flag stands in the list of x86 processors; others do not say.
+std::optional<bool> in_virtual_machine(const std::string& proc) {
+  const std::string flags = cpuinfo(proc, "flags");
+  if (flags.empty()) return std::nullopt;
+  return fmt::format(" {} ", flags).find(" hypervisor ") != std::string::npos;
+}
+
+// The chosen one of "always [madvise] never" stands in brackets.
+std::optional<bool> huge_pages_on_request(const std::string& line) {
+  if (line.empty()) return std::nullopt;
+  return line.find("[always]") != std::string::npos || line.find("[madvise]") != std::string::npos;
 }
 
 bool in_container() {
@@ -80,9 +92,9 @@ bool in_container() {
          std::filesystem::exists("/run/.containerenv", error) || std::getenv("container");
 }
 
-// Cores' worth of time that the control group may use, version 2: "quota period" or "max period".
-std::optional<double> cpu_quota() {
-  std::istringstream text(first_line("/sys/fs/cgroup/cpu.max"));
+// Version 2: "quota period" or "max period".
+std::optional<double> cpu_quota(const std::string& line) {
+  std::istringstream text(line);
   text.imbue(std::locale::classic());
   double quota = 0, period = 0;
   if (!(text >> quota >> period) || period <= 0) return std::nullopt;
@@ -94,26 +106,43 @@ Json value_or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
+// What the machine's state says against timings.
+std::vector<std::string> doubts_about(const MachineState& machine) {
+  std::vector<std::string> doubts;
+  if (machine.governor && *machine.governor != "performance") {
+    doubts.push_back(fmt::format("CPU governor {}", *machine.governor));
+  }
+  if (machine.load && machine.cores && *machine.load > kBusyLoad * *machine.cores) {
+    doubts.push_back(
+        fmt::format("load {:.1f} on {} cores before the run", *machine.load, *machine.cores));
+  }
+  if (machine.cpu_quota && machine.cores && *machine.cpu_quota < *machine.cores) {
+    doubts.push_back(fmt::format("CPU quota of {:.2g} cores", *machine.cpu_quota));
+  }
+  if (machine.vm.value_or(false)) doubts.emplace_back("virtual machine");
+  return doubts;
+}
+
 }  // namespace
 
-Json environment(const EnvironmentInput& input) {
-  const std::string governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-  const std::optional<int> cores = allowed_cores();
-  const std::optional<double> load_average = load();
-  const std::optional<double> quota = cpu_quota();
-  const bool vm = in_virtual_machine();
+MachineState sample_machine(const SystemPaths& paths) {
+  MachineState machine;
+  machine.cores = allowed_cores();
+  machine.load = leading_number(first_line(paths.proc + "/loadavg"));
+  machine.cpu_quota = cpu_quota(first_line(paths.cgroup + "/cpu.max"));
+  const std::string governor =
+      first_line(paths.sys + "/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  if (!governor.empty()) machine.governor = governor;
+  machine.huge_pages =
+      huge_pages_on_request(first_line(paths.sys + "/kernel/mm/transparent_hugepage/enabled"));
+  machine.vm = in_virtual_machine(paths.proc);
+  return machine;
+}
 
+Json environment(const EnvironmentInput& input) {
+  const MachineState& machine = input.machine;
   std::vector<std::string> unstable = input.unstable;
-  if (!governor.empty() && governor != "performance") {
-    unstable.push_back(fmt::format("CPU governor {}", governor));
-  }
-  if (load_average && cores && *load_average > kBusyLoad * *cores) {
-    unstable.push_back(fmt::format("load {:.1f} on {} cores", *load_average, *cores));
-  }
-  if (quota && cores && *quota < *cores) {
-    unstable.push_back(fmt::format("CPU quota of {:.2g} cores", *quota));
-  }
-  if (vm) unstable.push_back("virtual machine");
+  for (std::string& doubt : doubts_about(machine)) unstable.push_back(std::move(doubt));
 
   utsname system{};
   const bool named = uname(&system) == 0;
@@ -126,15 +155,15 @@ Json environment(const EnvironmentInput& input) {
                     : Json();
   env["cpu"] = text_or_null(cpu_model());
   env["simd"] = text_or_null(input.simd);
-  env["huge_pages"] = value_or_null(input.huge_pages);
-  env["cores"] = value_or_null(cores);
-  env["governor"] = text_or_null(governor);
+  env["huge_pages"] = value_or_null(machine.huge_pages);
+  env["cores"] = value_or_null(machine.cores);
+  env["governor"] = value_or_null(machine.governor);
   env["gpu"] = value_or_null(input.gpu);
-  env["load"] = value_or_null(load_average);
+  env["load"] = value_or_null(machine.load);
   env["container"] = in_container();
-  env["vm"] = vm;
+  env["vm"] = value_or_null(machine.vm);
   env["unstable"] = unstable;
-  env["started"] = utc_now();
+  env["started"] = text_or_null(input.started);
   return env;
 }
 

@@ -6,19 +6,34 @@
 #include <string>
 #include <vector>
 
+#include "bench/record/probes.h"
+
 namespace kvmark {
+
+// How a machine is before a run starts anything on it: a later look would find the run's own load.
+struct MachineState {
+  std::optional<int> cores;         // that this process may use
+  std::optional<double> load;       // average of the last minute
+  std::optional<double> cpu_quota;  // cores' worth of time that the control group may use
+  std::optional<std::string> governor;
+  std::optional<bool> huge_pages;  // the kernel gives them to memory that asks (madvise)
+  std::optional<bool> vm;          // a virtual machine
+};
+// What cannot be found out is left out.
+MachineState sample_machine(const SystemPaths& paths = {});
 
 // What only the caller knows.
 struct EnvironmentInput {
+  MachineState machine;
   std::string simd;                   // the SIMD target in use; "": null
-  std::optional<bool> huge_pages;     // of the caches' pools
   std::optional<std::string> gpu;     // name of the device
+  std::string started;                // of the case, as from utc_now(); "": null
   std::vector<std::string> unstable;  // further reasons not to trust timings
 };
 
-// The record's "env": commit, compiler and flags of this build, processor, cores that this process
-// may use, governor, load, container and virtual machine, start (now, UTC) and `unstable`: what
-// makes timings noisy here, in words. What cannot be found out is null.
+// The record's "env": commit, compiler and flags of this build, processor, the machine's state,
+// container, start and `unstable`: what makes timings noisy here, in words that are the same in
+// every row of a run. What is not known is null.
 nlohmann::ordered_json environment(const EnvironmentInput& input);
 
 // Now as 2026-01-31T12:34:56Z.

@@ -7,9 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "engines/core/check.h"
-#include "engines/core/nearest.h"
-
 namespace kvmark {
 namespace {
 
@@ -66,15 +63,15 @@ constexpr RecordField kFields[] = {
                    true),
     identity_field("status", "status",
                    "ok: measured and correct. skipped: not tried. failed: tried, but it died. "
-                   "invalid: measured, but not correct or not within its gate; its timings are "
-                   "void.",
+                   "invalid: not correct, and its timings are void; or correct, but not within "
+                   "its gate, and its timings are kept.",
                    false, "ok|skipped|failed|invalid"),
     identity_field("reason", "reason", "Why a row is not ok; null for ok.", true),
     identity_field("kernel", "kernel",
                    "The attention kernel: `generic` or the name of a SIMD target.", true),
     identity_field("digest", "digest",
-                   "Hash of the outputs: of the generated tokens, or under teacher forcing of the "
-                   "attention outputs' bits.",
+                   "Hash of the bits of the attention outputs of sampled steps: every timed round "
+                   "must give the one that was verified.",
                    true),
 
     setting_field("case.engine", text, "engine", "Canonical name: layout/codec/policy."),
@@ -107,7 +104,8 @@ constexpr RecordField kFields[] = {
 
     setting_field("sampling.rounds", integer, "rounds", "Rounds that were timed."),
     setting_field("sampling.interleaved", boolean, "interleaved",
-                  "The engines of the group were measured in turn, round by round."),
+                  "Its rounds alternated with those of other engines of the group, all in one "
+                  "wave."),
     setting_field("sampling.stop_reason", text, "stopped by",
                   "width: the interval was narrow enough. cap: all rounds were done. budget: the "
                   "time was used up. single: one round was asked for.",
@@ -149,7 +147,8 @@ constexpr RecordField kFields[] = {
     exact("memory.kv_table_bytes", integer, "KV tables", "bytes", kSmaller,
           "Of kv_reserved_bytes: block tables."),
     exact("memory.kv_fragmentation", number, "fragmentation", "", kSmaller,
-          "1 − live/reserved: the part that is held but not used. Null where nothing is held."),
+          "1 − live/reserved: the part that is held but not used. Null for recompute, which keeps "
+          "nothing."),
     exact("memory.kv_bytes_per_token", number, "bytes/token", "bytes", kSmaller,
           "(live + tables)/committed positions of all sequences, so scales and tables included."),
     exact("memory.kv_bits_per_element", number, "bits/element", "bits", kSmaller,
@@ -199,7 +198,7 @@ constexpr RecordField kFields[] = {
 
     exact("work.positions_computed", integer, "positions", "", kSmaller,
           "Positions fed through the model by one sequence in one round: n(n + 1)/2 for recompute, "
-          "n for a cache."),
+          "n for a cache. Null where no round was run."),
     exact("work.kv_bytes_read_per_step", number, "KV read/step", "bytes", kSmaller,
           "Stored bytes that the attention of a decode step must read, mean of the steps, by "
           "formula."),
@@ -207,14 +206,19 @@ constexpr RecordField kFields[] = {
           "Weight bytes that a decode step must read, by formula."),
     exact("work.flops_per_step", number, "FLOP/step", "FLOP", kSmaller,
           "Floating-point operations of a decode step, mean of the steps, by formula."),
-    noisy("work.attend_gb_per_s", number, "attention rate", "GB/s", kBigger,
-          "kv_bytes_read_per_step over the mean attend_ms."),
+    noisy(
+        "work.attend_gb_per_s", number, "attention rate", "GB/s", kBigger,
+        "kv_bytes_read_per_step over the mean attend_ms. Null for recompute, which reads no stored "
+        "bytes."),
     noisy("work.read_ceiling_gb_per_s", number, "read ceiling", "GB/s", kNone,
-          "Read bandwidth of this machine at the working set's size, measured in the same rounds."),
-    noisy("work.bandwidth_fraction", number, "of ceiling", "", kBigger,
-          "attend_gb_per_s over the ceiling; above 1 it shows a cache effect or a wrong model."),
+          "Read bandwidth of this machine at the working set's size, measured in the same rounds. "
+          "Null for now: nothing measures it yet."),
+    noisy(
+        "work.bandwidth_fraction", number, "of ceiling", "", kBigger,
+        "attend_gb_per_s over the ceiling; above 1 it shows a cache effect or a wrong model. Null "
+        "for now."),
     noisy("work.bandwidth_fraction_ci95", interval, "of ceiling CI", "", kNone,
-          "95 % interval of bandwidth_fraction over rounds. Null for n < 6."),
+          "95 % interval of bandwidth_fraction over rounds. Null for n < 6, and for now."),
 
     noisy("profile.qkv_ms", number, "qkv", "ms", kSmaller,
           "Mean time of a decode step in the norm and the products that make q, k and v."),
@@ -247,7 +251,7 @@ constexpr RecordField kFields[] = {
                  "What happened inside the engine: growth, copies on write, with position and "
                  "bytes."),
     detail_field("counters", object, "",
-                 "Hardware counters by name; null where they were not read."),
+                 "Hardware counters by name; null where they were not read, for now everywhere."),
     detail_field(
         "samples.round", numbers, "ms",
         "TPOT of each timed round in the order of the rounds (end to end where there is no "
@@ -264,29 +268,24 @@ constexpr RecordField kFields[] = {
     env_field("env.os", text, "", "Operating system, its version and the architecture."),
     env_field("env.cpu", text, "", "Processor."),
     env_field("env.simd", text, "", "SIMD target in use."),
-    env_field("env.huge_pages", boolean, "", "The caches' pools lie on huge pages."),
+    env_field(
+        "env.huge_pages", boolean, "",
+        "The kernel gives huge pages to the caches' memory, which asks for them; null where it "
+        "does not say."),
     env_field("env.cores", integer, "", "Cores that the process may use."),
     env_field("env.governor", text, "", "Frequency governor; null where there is none to see."),
     env_field("env.gpu", text, "", "The GPU in use; null without one."),
-    env_field("env.load", number, "", "Load average of the minute before the run."),
+    env_field("env.load", number, "",
+              "Load average of the minute before the run started, the same in all its rows."),
     env_field("env.container", boolean, "", "Inside a container."),
     env_field("env.vm", boolean, "", "Inside a virtual machine."),
     env_field("env.unstable", texts, "", "Reasons why timings may be noisy here, in words."),
-    env_field("env.started", text, "", "Start of the measurement, UTC."),
+    env_field("env.started", text, "",
+              "Start of the case's worker, UTC; null where none was started."),
 };
 
 constexpr std::array<std::string_view, 12> kSummaryParts = {
     "n", "mean", "stddev", "mad", "min", "p50", "p50_ci95", "p90", "p95", "p99", "max", "outliers"};
-
-// "latency.itl_ms.p99" → "latency.itl_ms" when that is a summary with such a part.
-const RecordField* field_of_part(std::string_view path) {
-  const size_t dot = path.rfind('.');
-  if (dot == std::string_view::npos) return nullptr;
-  const RecordField* field = find_record_field(path.substr(0, dot));
-  const bool is_part = std::find(kSummaryParts.begin(), kSummaryParts.end(),
-                                 path.substr(dot + 1)) != kSummaryParts.end();
-  return field && field->type == summary && is_part ? field : nullptr;
-}
 
 std::string_view direction_text(Better better) {
   switch (better) {
@@ -308,19 +307,6 @@ const RecordField* find_record_field(std::string_view path) {
   const auto it = std::find_if(std::begin(kFields), std::end(kFields),
                                [&](const RecordField& field) { return field.path == path; });
   return it == std::end(kFields) ? nullptr : it;
-}
-
-const RecordField& metric_field(std::string_view path) {
-  const RecordField* field = find_record_field(path);
-  if (!field) field = field_of_part(path);
-  if (field && field->role == metric) return *field;
-
-  std::vector<std::string> names;
-  for (const RecordField& candidate : kFields) {
-    if (candidate.role == metric) names.emplace_back(candidate.path);
-  }
-  throw UsageError(fmt::format("unknown metric `{}`{}; `kvmark list metrics` shows them all", path,
-                               did_you_mean(path, names)));
 }
 
 std::span<const std::string_view> summary_parts() { return kSummaryParts; }

@@ -46,12 +46,8 @@ struct RecordField {
 // Every field, in the order of the record.
 std::span<const RecordField> record_fields();
 
-// The field of a path, or null. A summary's part is found by the summary's own path.
+// The field of a path, or null.
 const RecordField* find_record_field(std::string_view path);
-
-// Throws UsageError that names the nearest metric unless `path` is one; a summary may be followed
-// by the part meant, such as "latency.itl_ms.p99".
-const RecordField& metric_field(std::string_view path);
 
 // The parts of a summary, in order: n, mean, ….
 std::span<const std::string_view> summary_parts();

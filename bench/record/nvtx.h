@@ -27,13 +27,4 @@ inline void nvtx_pop() {
 #endif
 }
 
-// A range as long as the object lives.
-class NvtxRange {
- public:
-  explicit NvtxRange(const char* name) { nvtx_push(name); }
-  ~NvtxRange() { nvtx_pop(); }
-  NvtxRange(const NvtxRange&) = delete;
-  NvtxRange& operator=(const NvtxRange&) = delete;
-};
-
 }  // namespace kvmark

@@ -12,6 +12,7 @@ namespace kvmark {
 struct SystemPaths {
   std::string proc = "/proc";
   std::string cgroup = "/sys/fs/cgroup";
+  std::string sys = "/sys";
 };
 
 // Bytes of this process; nothing where the system does not tell.

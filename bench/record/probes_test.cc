@@ -27,7 +27,9 @@ class FakeSystem : public ::testing::Test {
     fs::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path) << text;
   }
-  SystemPaths paths() const { return {(root_ / "proc").string(), (root_ / "cgroup").string()}; }
+  SystemPaths paths() const {
+    return {(root_ / "proc").string(), (root_ / "cgroup").string(), (root_ / "sys").string()};
+  }
 
   fs::path root_;
 };

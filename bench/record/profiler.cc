@@ -66,11 +66,6 @@ void StepProfiler::keep() {
   ++kept_;
 }
 
-void StepProfiler::clear() {
-  totals_ = {};
-  kept_ = 0;
-}
-
 nlohmann::ordered_json StepProfiler::profile() const {
   nlohmann::ordered_json json;
   for (Phase phase : kOrder) {

@@ -28,9 +28,8 @@ class StepProfiler : public StepObserver {
   int64_t step_ns() const { return step_ns_; }
   int64_t phase_ns(Phase phase) const { return phases_[static_cast<int>(phase)]; }
 
-  // Adds the last step to the totals / forgets the totals.
+  // Adds the last step to the totals.
   void keep();
-  void clear();
   int kept() const { return kept_; }
   // The record's "profile": mean milliseconds a kept step by phase, null where none was kept.
   nlohmann::ordered_json profile() const;

@@ -10,6 +10,7 @@
 
 #include "bench/record/metrics.h"
 #include "engines/core/check.h"
+#include "engines/core/split.h"
 
 namespace kvmark {
 namespace {
@@ -17,16 +18,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kOpenObject = "case";  // the plan's own; it may hold further keys
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (true) {
-    const size_t at = text.find(separator);
-    parts.emplace_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
 
 // ---- The schema ----
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "bench/record/clock.h"
+#include "bench/record/environment.h"
 #include "bench/record/record.h"
 #include "bench/record/stats.h"
 #include "bench/run/interrupt.h"
@@ -79,18 +80,15 @@ std::optional<std::string> stop_reason(const Sampling& sampling, const std::vect
 }
 
 CaseRun::CaseRun(const Case& c, const Prediction& predicted, std::string group_run,
-                 bool interleaved, const RunContext& context)
-    : case_(c), predicted_(predicted), group_run_(std::move(group_run)), context_(context) {
-  outcome_.interleaved = interleaved;
-}
+                 const RunContext& context)
+    : case_(c), predicted_(predicted), group_run_(std::move(group_run)), context_(context) {}
 
 void CaseRun::start(const Reference& reference) {
+  outcome_.started = utc_now();
   guarded([&] {
     worker_ =
         std::make_unique<WorkerProcess>(context_.worker, case_label(case_), context_.log_path());
-    Json sampling;
-    sampling["rounds"] = context_.sampling.rounds;
-    sampling["settle_steps"] = context_.sampling.settle_steps;
+    const Json sampling = {{"settle_steps", context_.sampling.settle_steps}};
     outcome_.ready = ask({{"cmd", "prepare"}, {"case", to_json(case_)}, {"sampling", sampling}},
                          "ready", predicted_.once_s);
 
@@ -183,17 +181,18 @@ void CaseRun::end(const char* status, std::optional<std::string> reason) {
   Json record;
   std::string wrong;
   try {
-    record = build_record(case_, context_.sampling, identity, outcome_);
+    record = build_record(case_, context_.sampling, identity, context_.machine, outcome_);
     const std::vector<std::string> problems = validate_record(record);
     if (!problems.empty()) wrong = problems.front();
   } catch (const Json::exception& e) {
     wrong = e.what();
   }
   if (!wrong.empty()) {
-    outcome_ = {};
-    outcome_.status = "failed";
-    outcome_.reason = "its replies do not make a valid record: " + wrong;
-    record = build_record(case_, context_.sampling, identity, outcome_);
+    CaseOutcome bare;
+    bare.status = "failed";
+    bare.reason = "its replies do not make a valid record: " + wrong;
+    bare.started = outcome_.started;
+    record = build_record(case_, context_.sampling, identity, context_.machine, bare);
   }
   context_.append(record);
 }
@@ -203,7 +202,7 @@ Json skipped_record(const Case& c, const std::string& reason, const std::string&
   CaseOutcome outcome;
   outcome.status = "skipped";
   outcome.reason = reason;
-  return build_record(c, context.sampling, {context.run_id, group_run}, outcome);
+  return build_record(c, context.sampling, {context.run_id, group_run}, context.machine, outcome);
 }
 
 std::string case_label(const Case& c) {

@@ -30,6 +30,7 @@ struct RunContext {
   WorkerCommand worker;
   std::string folder;  // of the run: workers.log and the reference files go there
   std::string run_id;
+  MachineState machine;                 // before the run put its own load on it
   std::optional<int64_t> memory_bytes;  // that all workers together may take; nothing: unknown
   Patience patience;
   std::function<void(const nlohmann::ordered_json& record)> append;  // a finished row, at once
@@ -47,7 +48,7 @@ std::optional<std::string> stop_reason(const Sampling& sampling, const std::vect
 // Whatever happens to the worker becomes the row of this case; only Interrupted passes through.
 class CaseRun {
  public:
-  CaseRun(const Case& c, const Prediction& predicted, std::string group_run, bool interleaved,
+  CaseRun(const Case& c, const Prediction& predicted, std::string group_run,
           const RunContext& context);
 
   // Starts the worker: prepare and verify. `reference`: the file of the format-loss reference, or
@@ -70,6 +71,8 @@ class CaseRun {
   const Case& spec() const { return case_; }
   // One a round, since the start or the last sample_again().
   const std::vector<double>& figures() const { return figures_; }
+  // Its rounds alternate with those of another case.
+  void note_turns() { outcome_.interleaved = true; }
   // Adds a reason to doubt the timings to the row, when that is not yet written.
   void doubt(std::string reason) { outcome_.unstable.push_back(std::move(reason)); }
 

@@ -104,8 +104,6 @@ class FakeWorker {
                   {"e2e_ms", 5.0 + steps * tpot},
                   {"prefill_ms", 5.0},
                   {"decode_ms", steps * tpot},
-                  {"prompt_tokens", 4},
-                  {"generated_tokens", gen_len_},
                   {"profile", {{"attend_ms", tpot / 2}, {"other_ms", tpot / 2}}},
                   {"probes", {{"run_delay_ms", 0.0}, {"major_faults", 0}, {"minor_faults", 3}}}};
     if (fault_ == "shapeless") reply["itl_ms"] = "many";

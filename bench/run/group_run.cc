@@ -11,6 +11,7 @@
 #include "bench/record/stats.h"
 #include "bench/report/report.h"
 #include "bench/run/interrupt.h"
+#include "bench/run/run_folder.h"
 
 namespace kvmark {
 namespace {
@@ -54,9 +55,7 @@ CaseRun::Reference make_reference(const Case& like, const std::string& path,
   try {
     WorkerProcess worker(context.worker, "reference", context.log_path());
     const double patience = context.patience.seconds(predicted.once_s + predicted.round_s);
-    Json sampling;
-    sampling["rounds"] = context.sampling.rounds;
-    sampling["settle_steps"] = context.sampling.settle_steps;
+    const Json sampling = {{"settle_steps", context.sampling.settle_steps}};
     worker.request({{"cmd", "prepare"}, {"case", to_json(c)}, {"sampling", sampling}}, "ready",
                    patience, tick);
     worker.request({{"cmd", "reference"}, {"path", path}}, "referenced", patience, tick);
@@ -68,17 +67,30 @@ CaseRun::Reference make_reference(const Case& like, const std::string& path,
   }
 }
 
-// Rounds A B C, then C B A, …, so that a drift of the machine's speed falls on all alike. `finish`:
-// each case ends after the turn that its last round was in.
-void alternate(const std::vector<CaseRun*>& runs, bool finish) {
+// One round of each. Those that got through it alternate, where they are several; a case whose
+// companions have all died does not.
+void take_turn(const std::vector<CaseRun*>& order, bool only_wave) {
+  std::vector<CaseRun*> measured;
+  for (CaseRun* run : order) {
+    const size_t before = run->figures().size();
+    run->round();
+    if (run->figures().size() > before) measured.push_back(run);
+  }
+  if (!only_wave || measured.size() < 2) return;
+  for (CaseRun* run : measured) run->note_turns();
+}
+
+// Rounds A B C, then C B A, …, so that a drift of the machine's speed falls on all alike. In the
+// only wave of a group each case ends after the turn that its last round was in.
+void alternate(const std::vector<CaseRun*>& runs, bool only_wave) {
   const auto due = [](const CaseRun* run) { return run->sampling(); };
   for (bool forward = true; std::any_of(runs.begin(), runs.end(), due); forward = !forward) {
     std::vector<CaseRun*> order;
     std::copy_if(runs.begin(), runs.end(), std::back_inserter(order), due);
     if (!forward) std::reverse(order.begin(), order.end());
-    for (CaseRun* run : order) run->round();
+    take_turn(order, only_wave);
     for (CaseRun* run : runs) {
-      if (finish && !run->sampling()) run->finish();
+      if (only_wave && !run->sampling()) run->finish();
     }
   }
 }
@@ -97,15 +109,14 @@ class GroupRun {
   void run() {
     admit();
     if (admitted_.empty()) return;
-    const TemporaryFile file(fmt::format("{}/reference.{}.tmp", context_.folder, getpid()));
+    const TemporaryFile file(reference_path(context_.folder));
     const Case& like = cases_[admitted_.front()];
     reference_ = make_reference(like, std::filesystem::absolute(file.path()), context_);
 
     const std::vector<Wave> waves = plan_waves(bytes_, context_.memory_bytes);
-    const bool interleaved = waves.size() == 1 && admitted_.size() > 1;
     for (size_t index : admitted_) {
       runs_.push_back(std::make_unique<CaseRun>(cases_[index], predictions_[runs_.size()],
-                                                group_run_, interleaved, context_));
+                                                group_run_, context_));
     }
     for (const Wave& wave : waves) run_wave(wave, waves.size() == 1);
     runs_.front()->finish();

@@ -120,6 +120,21 @@ TEST_F(GroupRunTest, ADeadWorkerIsARowAndTheRoundsGoOn) {
   EXPECT_EQ(rows_[0]["case"]["engine"], kB) << "a failed row is written at once";
 }
 
+TEST_F(GroupRunTest, WhoWasMeasuredAloneWasNotInterleaved) {
+  fault(kB, "prepare", "exit");
+  run({kA, kB});
+  EXPECT_EQ(row(kA)["status"], "ok");
+  EXPECT_EQ(row(kA)["sampling"]["interleaved"], false);
+  rows_.clear();
+  fault(kB, "round", "kill", 0);
+  run({kA, kB});
+  EXPECT_EQ(row(kA)["sampling"]["interleaved"], false);
+  rows_.clear();
+  fault(kB, "round", "kill", 1);
+  run({kA, kB});
+  EXPECT_EQ(row(kA)["sampling"]["interleaved"], true) << "one turn was";
+}
+
 TEST_F(GroupRunTest, EveryWayToFailIsAFailedRow) {
   const std::vector<std::pair<const char*, const char*>> faults = {
       {"prepare", "exit"},    {"prepare", "error"}, {"verify", "babble"}, {"verify", "half"},
@@ -194,6 +209,10 @@ TEST_F(GroupRunTest, WhatCannotRunIsSkippedWithTheReason) {
   EXPECT_EQ(row(kA)["status"], "ok");
   EXPECT_EQ(row(kB)["status"], "skipped");
   EXPECT_THAT(row(kB)["reason"].get<std::string>(), HasSubstr("cuda"));
+  EXPECT_TRUE(row(kA)["env"]["started"].is_string());
+  EXPECT_TRUE(row(kB)["env"]["started"].is_null());
+  EXPECT_EQ(row(kA)["work"]["positions_computed"], 7);
+  EXPECT_TRUE(row(kB)["work"]["positions_computed"].is_null());
 }
 
 TEST_F(GroupRunTest, TooCostlyCasesAreSkipped) {

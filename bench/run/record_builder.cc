@@ -6,7 +6,6 @@
 #include <initializer_list>
 #include <numeric>
 
-#include "bench/record/environment.h"
 #include "bench/record/probes.h"
 #include "bench/record/record.h"
 #include "bench/record/stats.h"
@@ -18,6 +17,9 @@ using Json = nlohmann::ordered_json;
 
 // A round that lost more than this part of its time waiting for a core is worth a word.
 constexpr double kRunDelayShare = 0.02;
+
+// Without a cache nothing is held between steps, and no stored bytes are read.
+bool keeps_rows(const Case& c) { return c.engine.layout != LayoutKind::recompute; }
 
 // Missing and null alike are nothing.
 std::optional<double> number(const Json& object, const char* key) {
@@ -128,7 +130,8 @@ void fill_memory(const Case& c, const CaseOutcome& o, Json& record) {
 
   const auto live = number(measured, "kv_live_bytes");
   const auto reserved = number(measured, "kv_reserved_bytes");
-  if (live && reserved && *reserved > 0) memory["kv_fragmentation"] = 1 - *live / *reserved;
+  if (keeps_rows(c) && live && reserved && *reserved > 0)
+    memory["kv_fragmentation"] = 1 - *live / *reserved;
 
   const double positions = double(c.committed()) * c.batch;
   const double tables = number(measured, "kv_table_bytes").value_or(0);
@@ -166,7 +169,6 @@ void fill_accuracy(const Case& c, const CaseOutcome& o, Json& record) {
 void fill_work(const Case& c, const Sampling& sampling, const CaseOutcome& o, Json& record) {
   const Prediction predicted = predict(c, sampling.settle_steps);
   Json& work = record["work"];
-  work["positions_computed"] = predicted.positions_computed;
   copy(part(o.totals, "work"), {"positions_computed"}, work);
   work["kv_bytes_read_per_step"] = predicted.kv_bytes_read_per_step;
   work["weight_bytes_read_per_step"] = predicted.weight_bytes_read_per_step;
@@ -174,7 +176,7 @@ void fill_work(const Case& c, const Sampling& sampling, const CaseOutcome& o, Js
   if (o.void_timing) return;
   const std::vector<double> attend = pooled(o.samples, "attend_ms");
   const double total_ms = std::accumulate(attend.begin(), attend.end(), 0.0);
-  if (total_ms > 0 && predicted.kv_bytes_read_per_step > 0) {
+  if (keeps_rows(c) && total_ms > 0 && predicted.kv_bytes_read_per_step > 0) {
     const double mean_ms = total_ms / attend.size();
     work["attend_gb_per_s"] = 1e-6 * predicted.kv_bytes_read_per_step / mean_ms;
   }
@@ -239,7 +241,7 @@ std::vector<std::string> missed_gates(const LossGate& gate, const Json& loss) {
 }
 
 Json build_record(const Case& c, const Sampling& sampling, const RowIdentity& identity,
-                  const CaseOutcome& o) {
+                  const MachineState& machine, const CaseOutcome& o) {
   Json record = empty_record();
   record["run_id"] = identity.run_id;
   record["case_id"] = case_id(c);
@@ -264,6 +266,8 @@ Json build_record(const Case& c, const Sampling& sampling, const RowIdentity& id
   for (const Json& event : part(o.totals, "events")) record["events"].push_back(event);
   for (const Json& event : o.events) record["events"].push_back(event);
   EnvironmentInput input;
+  input.machine = machine;
+  input.started = o.started;
   const Json& simd = part(o.ready, "simd");
   if (simd.is_string()) input.simd = simd.get<std::string>();
   input.unstable = disturbances(o);

@@ -8,6 +8,7 @@
 
 #include "bench/plan/case.h"
 #include "bench/plan/plan.h"
+#include "bench/record/environment.h"
 
 namespace kvmark {
 
@@ -18,10 +19,11 @@ struct CaseOutcome {
 
   std::string status = "ok";  // ok | skipped | failed | invalid
   std::optional<std::string> reason;
+  std::string started;  // when its worker was, as from utc_now(); "": never
   Json ready, verified, totals;
   std::vector<Json> samples;  // one a round, in order
   bool void_timing = false;   // the figures are of a wrong computation: leave them out
-  bool interleaved = false;   // its rounds alternated with those of every other case of the group
+  bool interleaved = false;   // its rounds alternated with those of the group's other cases
   std::optional<std::string> stop_reason;  // width | cap | budget | single
   std::vector<Json> events;                // of the harness, besides the engine's own
   std::vector<std::string> unstable;  // why its timings deserve doubt, besides the environment's
@@ -44,8 +46,9 @@ double round_figure(const nlohmann::ordered_json& samples);
 // counts as missed.
 std::vector<std::string> missed_gates(const LossGate& gate, const nlohmann::ordered_json& loss);
 
-// A record that validate_record() accepts, whatever is missing.
+// A record that validate_record() accepts, whatever is missing. `machine`: as the run found it.
 nlohmann::ordered_json build_record(const Case& c, const Sampling& sampling,
-                                    const RowIdentity& identity, const CaseOutcome& outcome);
+                                    const RowIdentity& identity, const MachineState& machine,
+                                    const CaseOutcome& outcome);
 
 }  // namespace kvmark

@@ -32,13 +32,14 @@ Json round(double tpot_ms, int steps) {
 class RecordBuilderTest : public testing::Test {
  protected:
   Json build() {
-    const Json record = build_record(case_, sampling_, {"run", "group"}, outcome_);
+    const Json record = build_record(case_, sampling_, {"run", "group"}, machine_, outcome_);
     EXPECT_THAT(validate_record(record), IsEmpty());
     return record;
   }
 
   Case case_ = small_case("contiguous/f32");
   Sampling sampling_;
+  MachineState machine_;
   CaseOutcome outcome_;
 };
 
@@ -49,6 +50,8 @@ TEST_F(RecordBuilderTest, NothingKnownIsNullAndValid) {
   EXPECT_TRUE(record["latency"]["tpot_ms"].is_null());
   EXPECT_TRUE(record["memory"]["kv_live_bytes"].is_null());
   EXPECT_TRUE(record["accuracy"]["correct"]["passed"].is_null());
+  EXPECT_TRUE(record["work"]["positions_computed"].is_null());
+  EXPECT_TRUE(record["env"]["started"].is_null());
   EXPECT_EQ(record["case_id"], case_id(case_));
   EXPECT_EQ(record["case"]["engine"], "contiguous/f32");
 }
@@ -131,6 +134,30 @@ TEST_F(RecordBuilderTest, NothingReservedHasNoFragmentation) {
   const Json record = build();
   EXPECT_TRUE(record["memory"]["kv_fragmentation"].is_null());
   EXPECT_TRUE(record["memory"]["kv_bits_per_element"].is_null());
+}
+
+TEST_F(RecordBuilderTest, RecomputeHoldsNothingAndReadsNothingStored) {
+  case_ = small_case("recompute");
+  outcome_.samples = {round(2, 3)};
+  outcome_.totals = {{"reply", "totals"},
+                     {"memory", {{"kv_live_bytes", 0}, {"kv_reserved_bytes", 10000}}}};
+  const Json record = build();
+  EXPECT_TRUE(record["memory"]["kv_fragmentation"].is_null());
+  EXPECT_TRUE(record["work"]["attend_gb_per_s"].is_null());
+  case_ = small_case("contiguous/f32");
+  EXPECT_TRUE(build()["work"]["attend_gb_per_s"].is_number());
+  EXPECT_EQ(build()["memory"]["kv_fragmentation"], 1);
+}
+
+TEST_F(RecordBuilderTest, TheMachineIsThatOfTheRunAndTheStartThatOfTheCase) {
+  machine_.cores = 2;
+  machine_.load = 1.5;
+  outcome_.started = "2026-01-31T12:34:56Z";
+  const Json record = build();
+  EXPECT_EQ(record["env"]["load"], 1.5);
+  EXPECT_EQ(record["env"]["started"], "2026-01-31T12:34:56Z");
+  EXPECT_THAT(record["env"]["unstable"].get<std::vector<std::string>>(),
+              ElementsAre("load 1.5 on 2 cores before the run"));
 }
 
 TEST_F(RecordBuilderTest, WaitingForACoreIsSaid) {

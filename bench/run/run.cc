@@ -9,6 +9,7 @@
 #include <ostream>
 #include <set>
 
+#include "bench/record/environment.h"
 #include "bench/record/probes.h"
 #include "bench/record/record.h"
 #include "bench/report/report.h"
@@ -112,6 +113,7 @@ class Run {
     context.worker = worker_;
     context.folder = folder_.path;
     context.run_id = folder_.run_id;
+    context.machine = machine_;
     context.memory_bytes = memory_budget();
     context.append = [this](const Json& record) { append(record); };
     context.warn = [this](const std::string& text) { warn(text); };
@@ -144,6 +146,7 @@ class Run {
   const RunFolder& folder_;
   const WorkerCommand& worker_;
   std::ostream& err_;
+  const MachineState machine_ = sample_machine();
   std::map<std::string, double> seconds_of_;  // by case_id, as predicted
   std::optional<Progress> progress_;
   int rows_ = 0;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <string_view>
 
 #include "bench/record/environment.h"
 #include "bench/record/record.h"
@@ -45,11 +46,40 @@ void write_whole(const std::string& path, const std::string& text) {
   fs::rename(aside, path);
 }
 
-std::string run_id_in(const std::string& plan_path) {
+// plan.json of an earlier start; empty where there is none that can be read.
+Json read_plan(const std::string& plan_path) {
   std::ifstream file(plan_path);
   const Json plan = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!plan.is_object() || !plan.contains("run_id") || !plan["run_id"].is_string()) return "";
-  return plan["run_id"].get<std::string>();
+  return plan.is_object() ? plan : Json::object();
+}
+
+std::string run_id_in(const Json& plan) {
+  const auto it = plan.find("run_id");
+  return it != plan.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+// The earlier plans, then those of `plans` that are new.
+Json all_plans(const Json& earlier, const std::vector<Json>& plans) {
+  Json all = Json::array();
+  if (earlier.contains("plans") && earlier["plans"].is_array()) all = earlier["plans"];
+  for (const Json& plan : plans) {
+    if (std::find(all.begin(), all.end(), plan) == all.end()) all.push_back(plan);
+  }
+  return all;
+}
+
+constexpr std::string_view kReferenceStart = "reference.", kTemporaryEnd = ".tmp";
+
+// A run that was killed could not remove its reference, hundreds of megabytes with a scored text.
+void remove_stale_references(const std::string& folder) {
+  std::vector<fs::path> stale;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kReferenceStart) && name.ends_with(kTemporaryEnd)) {
+      stale.push_back(entry.path());
+    }
+  }
+  for (const fs::path& path : stale) fs::remove(path);
 }
 
 }  // namespace
@@ -66,9 +96,13 @@ RunFolder open_run_folder(const std::string& path, const std::string& name, bool
         path));
   }
   make_folder(path);
-  if (has_run) folder.run_id = run_id_in(plan_path);
+  remove_stale_references(path);
+  const Json earlier = read_plan(plan_path);
+  folder.run_id = run_id_in(earlier);
   if (folder.run_id.empty()) folder.run_id = fmt::format("{}-{}-{}", name, stamp(), getpid());
-  write_whole(plan_path, Json({{"run_id", folder.run_id}, {"plans", plans}}).dump(2) + "\n");
+  write_whole(
+      plan_path,
+      Json({{"run_id", folder.run_id}, {"plans", all_plans(earlier, plans)}}).dump(2) + "\n");
 
   if (!fs::exists(folder.records_path())) return folder;
   RecordFile file = read_records(folder.records_path());
@@ -77,6 +111,10 @@ RunFolder open_run_folder(const std::string& path, const std::string& name, bool
     if (row.at("status") != "failed") folder.ended.insert(row.at("case_id").get<std::string>());
   }
   return folder;
+}
+
+std::string reference_path(const std::string& folder) {
+  return fmt::format("{}/{}{}{}", folder, kReferenceStart, getpid(), kTemporaryEnd);
 }
 
 std::string default_run_folder(const std::string& name) {

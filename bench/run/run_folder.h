@@ -18,10 +18,14 @@ struct RunFolder {
 };
 
 // Makes `path` (with its parents) a new run's folder and writes plan.json: {"run_id", "plans"}.
-// With `resume` a run that is there is continued: its run_id and rows stay. Throws UsageError when
-// there is a run and `resume` is not set: nothing is ever overwritten.
+// With `resume` a run that is there is continued: its run_id, rows and plans stay, plans that
+// differ from all of them are added, and what a killed run left half done goes. Throws UsageError
+// when there is a run and `resume` is not set: nothing is ever overwritten.
 RunFolder open_run_folder(const std::string& path, const std::string& name, bool resume,
                           const std::vector<nlohmann::ordered_json>& plans);
+
+// Where a group's reference lies while the group runs.
+std::string reference_path(const std::string& folder);
 
 // results/NAME-20260131T123456Z.
 std::string default_run_folder(const std::string& name);

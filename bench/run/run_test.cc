@@ -154,6 +154,38 @@ TEST_F(RunTest, ResumeSurvivesATornLine) {
   EXPECT_THAT(statuses(), ElementsAre("ok", "ok", "ok"));
 }
 
+TEST_F(RunTest, ResumeKeepsThePlansAndAddsNewOnes) {
+  go();
+  request_.resume = true;
+  request_.configs = {write_plan("two", "compressed")};
+  go();
+  go();
+  const Json plan = Json::parse(read_text(request_.folder + "/plan.json"));
+  ASSERT_EQ(plan["plans"].size(), 2u);
+  EXPECT_EQ(plan["plans"][0]["name"], "one");
+  EXPECT_EQ(plan["plans"][1]["name"], "two");
+}
+
+TEST_F(RunTest, WhatAKilledRunLeftGoes) {
+  go();
+  const std::string stale = request_.folder + "/reference.1.tmp";
+  std::ofstream(stale) << "half of it";
+  request_.resume = true;
+  go();
+  EXPECT_FALSE(std::filesystem::exists(stale));
+  EXPECT_TRUE(std::filesystem::exists(records()));
+}
+
+TEST_F(RunTest, AllRowsShareTheMachineAndHaveAStartOfTheirOwn) {
+  fault("prepare", "kill");
+  go();
+  for (const Json& row : file()) {
+    EXPECT_EQ(row["env"]["load"], file()[0]["env"]["load"]);
+    ASSERT_TRUE(row["env"]["started"].is_string()) << row["status"];
+    EXPECT_GE(row["env"]["started"].get<std::string>(), "2020");
+  }
+}
+
 TEST_F(RunTest, ResumeNeedsAFolder) {
   request_.resume = true;
   request_.folder.clear();
