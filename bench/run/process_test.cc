@@ -1,6 +1,7 @@
 #include "bench/run/process.h"
 
 #include <dirent.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -44,7 +45,10 @@ int pipes_of(pid_t pid) {
 
 class ProcessTest : public testing::Test {
  protected:
-  void SetUp() override { log_ = testing::TempDir() + "kvmark_process_test.log"; }
+  // A name of its own for each process: CTest runs tests side by side.
+  void SetUp() override {
+    log_ = fmt::format("{}kvmark_process_test.{}.log", testing::TempDir(), getpid());
+  }
   void TearDown() override { std::filesystem::remove(log_); }
 
   // A worker that does `fault` at its first `at`.
