@@ -55,10 +55,12 @@ def plot_cumulative_time(records):
     if not curves:
         return None
     first = curves[0][0]
+    # Behind a prompt even recomputing hardly grows with n, so an exponent would say nothing.
+    from_empty = get(first, "case.prompt_len", 0) == 0
     figure, axes = style.new_figure(
         f"Time to generate n tokens: {get(first, 'case.model', 'unknown model')}",
-        f"prompt {get(first, 'case.prompt_len', '?')}, {style.setting(first)}; "
-        "slopes fitted over the last half",
+        f"prompt {get(first, 'case.prompt_len', '?')}, {style.setting(first)}"
+        + ("; slopes fitted over the last half" if from_empty else ""),
         [record for record, _ in curves])
     axes.set(xscale="log", yscale="log", xlabel="generated tokens n",
              ylabel="time since the start (s)")
@@ -69,7 +71,7 @@ def plot_cumulative_time(records):
         # Markers at equal distances on the logarithmic axis.
         marks = np.unique(np.searchsorted(tokens, np.geomspace(1, tokens[-1], 10)))
         axes.plot(tokens, seconds, lw=1.6, ms=5, markevery=list(marks), **look)
-        power = slope(tokens, seconds)
+        power = slope(tokens, seconds) if from_empty else None
         text = label(record) if power is None else f"{label(record)}: slope {power:.2f}"
         ends.append((tokens[-1], seconds[-1], text, look["color"]))
     mark_crossover(axes, curves)

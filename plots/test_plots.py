@@ -180,6 +180,11 @@ class TestFigures(Folder):
         recompute = next(text for text in shown if text.startswith("recompute: slope"))
         self.assertAlmostEqual(float(recompute.split()[-1]), 2.0, delta=0.05)
 
+    def test_no_slope_behind_a_prompt(self):
+        shown = texts(plot.plot_cumulative_time([record(e, prompt=128) for e in PRESETS]))
+        self.assertIn("contiguous", shown)
+        self.assertFalse([text for text in shown if "slope" in text])
+
     def test_slope_takes_the_last_half(self):
         n = np.arange(1, 1001)
         self.assertAlmostEqual(plot.slope(n, np.where(n < 400, 1e7, n**2.0)), 2.0, places=6)
