@@ -96,7 +96,8 @@ inline constexpr int kShortRows = 64;
 // Predicted before anything runs: bytes by formula (cache, weights, activations) and seconds of one
 // round from FLOPs and bytes at rates of an ordinary core; an estimate, within a factor of 2 or 3.
 struct Prediction {
-  int64_t kv_bytes = 0;  // reserved by the engine
+  int64_t kv_live_bytes = 0;  // committed rows at the end of a round
+  int64_t kv_bytes = 0;       // reserved by the engine
   int64_t weight_bytes = 0;
   int64_t total_bytes = 0;             // the worker process
   double round_s = 0;                  // one round, settle steps included

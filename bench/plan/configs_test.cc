@@ -1,6 +1,7 @@
 // The committed plans, the schema and the reference.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -97,6 +98,49 @@ TEST(Configs, SweepTakesTheRangesOfTheManual) {
   const Plan plan = load_plan(config("sweep.yaml"), {{"--seq-len", "seq_len", "128-8192*2"},
                                                      {"--heads", "heads", "8:2,32:8"}});
   EXPECT_EQ(plan.groups.size(), 7u * 2);
+}
+
+// The first block of this language behind `after` on a page.
+std::string block_of(const std::string& page, const std::string& after, const std::string& fence) {
+  const size_t from = page.find(after), start = page.find("```" + fence + "\n", from);
+  EXPECT_NE(from, std::string::npos) << after;
+  EXPECT_NE(start, std::string::npos) << after;
+  if (start == std::string::npos) return "";
+  const size_t text = start + 4 + fence.size();
+  return page.substr(text, page.find("```", text) - text);
+}
+
+// The flags of `kvmark run my.yaml --heads 8:2 … --set key=value` as overrides.
+std::vector<Override> overrides_in(const std::string& command) {
+  std::istringstream words(command);
+  std::string kvmark, run, plan;
+  words >> kvmark >> run >> plan;
+  std::vector<Override> overrides;
+  for (std::string flag, value; words >> flag >> value;) {
+    std::string key = flag.substr(2);
+    std::replace(key.begin(), key.end(), '-', '_');
+    const size_t equals = value.find('=');
+    overrides.push_back(flag == "--set"
+                            ? Override{flag, value.substr(0, equals), value.substr(equals + 1)}
+                            : Override{flag, key, value});
+  }
+  return overrides;
+}
+
+TEST(Manual, TheExampleLoadsAndSoDoesItsCommand) {
+  const std::string page = read(kRoot / "docs/configs.md");
+  const std::string plan = block_of(page, "## An example, line by line", "yaml");
+  EXPECT_EQ(plan_of(plan).groups.size(), 12u);
+  EXPECT_EQ(plan_of(plan).groups[0].cases.size(), 3u);
+  const std::string command = block_of(page, "`--set` reaches every other field", "");
+  ASSERT_THAT(command, HasSubstr("kvmark run my.yaml --heads"));
+  EXPECT_GE(plan_of(plan, overrides_in(command)).groups.size(), 12u);
+}
+
+TEST(Manual, AShapeOfOnesOwnLoads) {
+  const std::string plan =
+      block_of(read(kRoot / "README.md"), "## Asking your own question", "yaml");
+  EXPECT_EQ(plan_of(plan).groups.at(0).cases.at(0).model.layers, 16);
 }
 
 TEST(Configs, SmolLm) {

@@ -157,10 +157,14 @@ std::vector<Field> workload_fields() {
 
 std::vector<Field> sampling_fields() {
   return {
-      flagged(integer("sampling.rounds", "3", 1, 100000,
-                      "Rounds at most; the first always runs. Engines take turns within a round."),
-              "--rounds"),
-      integer("sampling.settle_steps", "8", 0, 100000, "Steps dropped at the start of a round."),
+      flagged(
+          integer(
+              "sampling.rounds", "3", 1, 100000,
+              "Rounds at most; the first always runs. Engines take turns within a round. 6 or more "
+              "give medians with intervals."),
+          "--rounds"),
+      integer("sampling.settle_steps", "8", 0, 100000,
+              "Untimed steps before each round, then rewound."),
       number(
           "sampling.target_width", "0.02", 0, 1,
           "Stops once the 95 % interval of the median is narrower than this fraction of it (from "

@@ -239,6 +239,7 @@ Prediction predict(const Case& c, int settle_steps) {
       predict_footprint(c.engine, spec, std::vector<int>(c.batch, c.committed()));
 
   Prediction p;
+  p.kv_live_bytes = cache.live_bytes;
   p.kv_bytes = cache.reserved_bytes;
   p.weight_bytes = weight_bytes_of(c);
   p.total_bytes = std::max(cache.peak_bytes, cache.reserved_bytes) + p.weight_bytes +

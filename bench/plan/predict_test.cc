@@ -67,6 +67,8 @@ TEST(Predict, BytesReadAreTheLiveRows) {
 
 TEST(Predict, Bytes) {
   const Prediction p = predict(case_of("contiguous", "seed-gqa", 0, 511), 0);
+  EXPECT_EQ(p.kv_live_bytes, 511 * 4096);
+  EXPECT_EQ(predict(case_of("recompute", "seed-gqa", 0, 511), 0).kv_live_bytes, 0);
   EXPECT_GE(p.kv_bytes, 1024 * 4096);  // reserves max_seq_len
   EXPECT_LT(p.kv_bytes, 1024 * 4096 * 11 / 10);
   EXPECT_EQ(p.weight_bytes, 4 * parameter_count(model_preset("seed-gqa")));
