@@ -27,6 +27,9 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_name(std::string_view text, std::span<const std::string> names) {
+  for (const std::string& name : names) {
+    if (!text.empty() && name.starts_with(fmt::format("{}:", text))) return name;
+  }
   const std::string* best = nullptr;
   size_t best_distance = 0;
   for (const std::string& name : names) {

@@ -15,6 +15,11 @@ TEST(NearestName, FindsWhatWasMeant) {
   EXPECT_EQ(nearest_name("recompuet", kNames), "recompute");
 }
 
+TEST(NearestName, ATextWithoutItsArgumentsIsTheFirstThatHasThem) {
+  EXPECT_EQ(nearest_name("int8", std::vector<std::string>{"int4:g32", "int8:g32", "int8:g64"}),
+            "int8:g32");
+}
+
 TEST(NearestName, PrefersTheFirstOfEquals) { EXPECT_EQ(nearest_name("f", kNames), "f16"); }
 
 TEST(NearestName, SaysNothingWhereNothingIsNear) {
