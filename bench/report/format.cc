@@ -29,6 +29,12 @@ std::string human_number(double value) {
   return fixed_digits(value, 4);
 }
 
+std::string rough_number(double value) {
+  if (value == 0 || !std::isfinite(value)) return fmt::format("{:.0f}", value);
+  const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 1);
+  return fixed_digits(unit > 1 ? std::round(value / unit) * unit : value, 2);
+}
+
 std::string human_error(double value) { return value == 0 ? "0" : fmt::format("{:.1e}", value); }
 
 std::string human_bytes(double bytes) {

@@ -13,6 +13,8 @@ inline constexpr std::string_view kNothing = "—";  // what null looks like
 // Four significant digits without an exponent from 0.001 up (12345, 123.4, 0.01234), three with one
 // below.
 std::string human_number(double value);
+// Two significant digits: 137.2 → 140, 46.2 → 46, 1.04 → 1.0.
+std::string rough_number(double value);
 
 // 0.031 → 3.1e-02; 0 → 0.
 std::string human_error(double value);

@@ -26,7 +26,7 @@ struct Heading {
 constexpr std::array<Heading, 13> kColumns = {{{"engine", ""},
                                                {"context", "tokens"},
                                                {"decode", "tok/s"},
-                                               {"TPOT", "ms"},
+                                               {"TPOT mean", "ms"},
                                                {"ITL p50", "ms"},
                                                {"ITL p99", "ms"},
                                                {"TTFT", "ms"},
@@ -41,8 +41,8 @@ constexpr std::string_view kDefinitions[] = {
     "context: prompt + generated tokens of a sequence.",
     "decode: generated tokens of all sequences, the first of each left out, over decode wall time; "
     "median of the rounds.",
-    "TPOT: (end − first token)/(n − 1), mean of the rounds. ITL: gaps between tokens, all rounds "
-    "together.",
+    "TPOT: (end − first token)/(n − 1), mean of the rounds; decode and speed-up use medians. ITL: "
+    "gaps between tokens, all rounds together.",
     "TTFT: first token − start, median of the rounds. A percentile that too few samples carry is "
     "—.",
     "KV live: committed rows, by formula; reserved: what the allocator holds; KV/token: (live + "
@@ -50,8 +50,15 @@ constexpr std::string_view kDefinitions[] = {
     "correct: error against fp64 attention over the engine's own stored rows; ✗ is wrong and "
     "invalid.",
     "loss, against uncompressed f32: KLD of the next token in nats (trained weights on text), else "
-    "attn, error of the attention.",
+    "attn, error of the attention output; ✗ misses the plan's gate. attn ranks formats on seeded "
+    "data; for quality score a real model (model.file and score.text).",
+    "speed-up: median decode rate over the baseline's (recompute, else the first engine that is "
+    "ok).",
 };
+constexpr std::string_view kRoughDefinition = "~: of fewer than 6 rounds, so without an interval.";
+constexpr std::string_view kGenericDefinition =
+    "kernels: generic, not tuned yet: compare bytes and losses, not the formats' speed.";
+constexpr std::string_view kWholeRun = "whole run of ";
 constexpr std::string_view kWholeRunDefinition =
     "whole run: start to last token, median of the rounds. slope: exponent with which the time so "
     "far grows with the tokens, over the last half: 1 linear, 2 quadratic.";
@@ -63,7 +70,7 @@ struct Section {
   std::string heading;
   std::string baseline;  // "" where no row is ok
   std::vector<Row> rows;
-  std::vector<std::string> whole_runs;  // a line a length
+  std::vector<std::string> lines;  // below the rows: missed gates, then whole runs, a line a length
 };
 
 // ---- Which rows belong together ----
@@ -71,10 +78,12 @@ struct Section {
 // A gate goes with the engine's format.
 constexpr std::string_view kEngineKeys[] = {"engine", "preset", "gate"};
 constexpr std::string_view kLengthKeys[] = {"prompt_len", "gen_len", "seq_len", "max_seq_len"};
-// What the heading says in words of its own, or what goes with the model's name and size.
-constexpr std::string_view kHeadingKeys[] = {
-    "model",    "family", "level",   "weights", "layers", "d_model", "heads",   "kv_heads",
-    "head_dim", "batch",  "threads", "device",  "ffn",    "vocab",   "context", "norm_eps"};
+// What the heading says in words of its own.
+constexpr std::string_view kHeadingKeys[] = {"model",   "family", "level",    "weights",  "layers",
+                                             "d_model", "heads",  "kv_heads", "head_dim", "batch",
+                                             "threads", "device", "norm_eps"};
+// What usually goes with the model's name: of interest where one model has several.
+constexpr std::string_view kModelKeys[] = {"ffn", "vocab", "context"};
 
 template <size_t n>
 bool is_one_of(std::string_view key, const std::string_view (&keys)[n]) {
@@ -126,7 +135,9 @@ std::vector<std::string> varying_keys(Records records) {
     for (const auto& [key, value] : value_at(record, "case").items()) {
       if (is_one_of(key, kEngineKeys) || is_one_of(key, kLengthKeys)) continue;
       if (is_one_of(key, kHeadingKeys) || value.is_structured()) continue;
-      const auto [it, is_new] = first.emplace(key, text_of(value));
+      const std::string scope =
+          is_one_of(key, kModelKeys) ? text_of(value_at(record, "case.model")) : "";
+      const auto [it, is_new] = first.emplace(key + " " + scope, text_of(value));
       if (is_new || it->second == text_of(value)) continue;
       if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
     }
@@ -185,15 +196,19 @@ Section section_of(const Group& group, const std::vector<std::string>& varying) 
     const auto base = baselines.find(length_key(*record));
     const Json* of_length = base == baselines.end() ? nullptr : base->second;
     section.rows.push_back(row_of(*record, of_length));
-    std::string whole = is_ok(*record) ? whole_run_of(*record, of_length) : "";
-    if (whole.empty()) continue;
+    const Row& row = section.rows.back();
+    if (!row.has_figures) continue;
     const std::string context = context_label(*record);
+    if (!row.note.empty()) {
+      section.lines.push_back(fmt::format("{}, {}: {}", engine_label(*record), context, row.note));
+    }
+    std::string whole = whole_run_of(*record, of_length);
+    if (whole.empty()) continue;
     if (runs.empty() || runs.back().first != context) runs.push_back({context, {}});
     runs.back().second.push_back(std::move(whole));
   }
   for (const auto& [context, engines] : runs) {
-    section.whole_runs.push_back(
-        fmt::format("whole run of {}: {}", context, fmt::join(engines, ", ")));
+    section.lines.push_back(fmt::format("{}{}: {}", kWholeRun, context, fmt::join(engines, ", ")));
   }
   return section;
 }
@@ -236,12 +251,18 @@ std::string machine_line(const Json& env) {
   return line;
 }
 
-// Is a ratio marked as one between rows that were measured apart?
-bool has_mark(const std::vector<Section>& sections) {
+// Does any section have such a row?
+template <typename Predicate>
+bool any_row(const std::vector<Section>& sections, Predicate is_such) {
+  return std::any_of(sections.begin(), sections.end(), [&](const Section& section) {
+    return std::any_of(section.rows.begin(), section.rows.end(),
+                       [&](const Row& row) { return row.has_figures && is_such(row); });
+  });
+}
+
+bool has_whole_runs(const std::vector<Section>& sections) {
   return std::any_of(sections.begin(), sections.end(), [](const Section& section) {
-    return std::any_of(section.rows.begin(), section.rows.end(), [](const Row& row) {
-      return row.note.empty() && row.cells.back().ends_with(kApartMark);
-    });
+    return !section.lines.empty() && section.lines.back().starts_with(kWholeRun);
   });
 }
 
@@ -257,12 +278,19 @@ std::vector<std::string> footer_of(Records records, const std::vector<Section>& 
   if (!doubts.empty()) {
     lines.push_back(fmt::format("timings may be noisy: {}", fmt::join(doubts, "; ")));
   }
-  for (std::string_view definition : kDefinitions) lines.emplace_back(definition);
-  if (std::any_of(sections.begin(), sections.end(),
-                  [](const Section& section) { return !section.whole_runs.empty(); })) {
-    lines.emplace_back(kWholeRunDefinition);
+  if (std::any_of(records.begin(), records.end(), [](const Json& record) {
+        return has_figures(record) && value_at(record, "kernel") == "generic";
+      })) {
+    lines.emplace_back(kGenericDefinition);
   }
-  if (has_mark(sections)) lines.emplace_back(kApartDefinition);
+  for (std::string_view definition : kDefinitions) lines.emplace_back(definition);
+  if (has_whole_runs(sections)) lines.emplace_back(kWholeRunDefinition);
+  if (any_row(sections, [](const Row& row) { return row.cells.back().starts_with(kRoughMark); })) {
+    lines.emplace_back(kRoughDefinition);
+  }
+  if (any_row(sections, [](const Row& row) { return row.cells.back().ends_with(kApartMark); })) {
+    lines.emplace_back(kApartDefinition);
+  }
   return lines;
 }
 
@@ -327,14 +355,14 @@ std::string render(const Section& section) {
   out += trimmed(line_of(titles, widths)) + trimmed(line_of(units, widths)) + rule + "\n";
   for (const Row& row : section.rows) {
     std::string line = line_of(row.cells, widths);
-    if (!row.note.empty()) {
+    if (!row.has_figures) {
       const size_t used = columns_of(line) + 2, limit = std::max(kWidth, total);
       const size_t room = std::max(kLeastNote, limit - std::min(limit, used));
       line += fmt::format("  {}", clip(row.note, room));
     }
     out += trimmed(std::move(line));
   }
-  for (const std::string& line : section.whole_runs) out += wrapped(line);
+  for (const std::string& line : section.lines) out += wrapped(line);
   return out;
 }
 
@@ -361,17 +389,24 @@ std::string markdown_of(const Section& section) {
   for (const Row& row : section.rows) {
     out += "|";
     for (const std::string& cell : row.cells) out += fmt::format(" {} |", escaped(cell));
-    if (!row.note.empty()) {
+    if (!row.has_figures) {
       out += fmt::format(" {} |", escaped(row.note));
       for (size_t i = row.cells.size() + 1; i < kColumns.size(); ++i) out += " |";
     }
     out += "\n";
   }
-  for (const std::string& line : section.whole_runs) out += fmt::format("\n{}\n", line);
+  for (const std::string& line : section.lines) out += fmt::format("\n{}\n", line);
   return out;
 }
 
 }  // namespace
+
+std::vector<std::string> headings(Records records) {
+  const std::vector<std::string> varying = varying_keys(records);
+  std::vector<std::string> texts;
+  for (const Json& record : records) texts.push_back(heading_of(record, varying));
+  return texts;
+}
 
 std::string table(Records records) {
   if (records.empty()) return "no records\n";

@@ -40,6 +40,7 @@ Json row(const std::string& engine, const std::string& preset, double tok_per_s)
   r["latency"]["e2e_ms"] = to_json(summarize(std::vector{12.5 + 510e3 / tok_per_s}));
   r["samples"] = {{"round", {1e3 / tok_per_s}}, {"itl_ms", gaps}, {"itl_stride", 1}};
   r["latency"]["ttft_ms"] = to_json(summarize(std::vector{12.5}));
+  r["sampling"]["rounds"] = 7;
   r["throughput"]["decode_tok_per_s"] = tok_per_s;
   r["memory"]["kv_live_bytes"] = 2093056;
   r["memory"]["kv_reserved_bytes"] = 4194304;
@@ -56,6 +57,8 @@ Json bad(const std::string& engine, const std::string& status, const std::string
   Json r = row(engine, "", 1);
   r["status"] = status;
   r["reason"] = reason;
+  r["latency"] = empty_record()["latency"];
+  r["accuracy"]["correct"]["passed"] = nullptr;
   return r;
 }
 
@@ -135,6 +138,70 @@ TEST(Table, RowsThatAreNotOkShowStatusAndReasonOnly) {
   EXPECT_THAT(invalid, HasSubstr("invalid: xxx"));
   EXPECT_TRUE(invalid.ends_with("…"));
   EXPECT_LE(columns_of(invalid), 140u);
+}
+
+TEST(Table, ARowThatMissesItsGateShowsItsFiguresAndTheGate) {
+  std::vector<Json> records = quickstart();
+  records[2]["status"] = "invalid";
+  records[2]["reason"] = "attend_rel_rms 0.00042 misses its gate of ≤ 0.0001";
+  records[2]["accuracy"]["loss"]["passed"] = false;
+  const std::string note = "fp16, 0+511: invalid: attend_rel_rms 0.00042 misses its gate of";
+  const std::string text = table(records);
+  EXPECT_THAT(line_with(text, "fp16"), AllOf(HasSubstr("1250"), HasSubstr("attn 4.2e-04 ✗"),
+                                             HasSubstr("100.0"), Not(HasSubstr("invalid"))));
+  EXPECT_THAT(text, HasSubstr("\n" + note));
+  EXPECT_THAT(markdown(records), AllOf(HasSubstr("| 1250 |"), HasSubstr("\n\n" + note)));
+
+  records[2]["accuracy"]["correct"]["passed"] = false;  // wrong: what it took means nothing
+  EXPECT_THAT(line_with(table(records), "fp16"),
+              AllOf(HasSubstr("invalid: attend_rel_rms"), Not(HasSubstr("1250"))));
+}
+
+TEST(Table, AGateMissIsNoBaseline) {
+  std::vector<Json> records = {row("contiguous/f16", "fp16", 10), row("contiguous/f32", "", 20)};
+  records[0]["status"] = "invalid";
+  EXPECT_THAT(table(records), HasSubstr("speed-up against contiguous/f32"));
+}
+
+TEST(Table, RatiosOfFewRoundsAreRough) {
+  std::vector<Json> records = quickstart();
+  EXPECT_THAT(table(records), Not(HasSubstr("~")));
+  for (Json& record : records) record["sampling"]["rounds"] = 5;
+  records[2]["throughput"]["decode_tok_per_s"] = 12.5 * 137.2;
+  const std::string text = table(records);
+  EXPECT_TRUE(line_with(text, "contiguous").ends_with(" ~80")) << text;
+  EXPECT_TRUE(line_with(text, "fp16").ends_with(" ~140"));
+  EXPECT_TRUE(line_with(text, "recompute").ends_with(" 1")) << "the baseline itself";
+  EXPECT_THAT(text, AllOf(HasSubstr("~97× faster"), HasSubstr("~: of fewer than 6 rounds")));
+}
+
+TEST(Table, SaysThatGenericKernelsAreNotTuned) {
+  std::vector<Json> records = quickstart();
+  EXPECT_THAT(table(records), Not(HasSubstr("not tuned yet")));
+  records[1]["kernel"] = "generic";
+  for (const std::string& text : {table(records), markdown(records)}) {
+    EXPECT_THAT(text, HasSubstr("kernels: generic, not tuned yet: compare bytes and losses"));
+  }
+}
+
+TEST(Headings, NameAnInnerWidthOnlyWhereOneModelHasSeveral) {
+  std::vector<Json> records = quickstart();
+  records[0]["case"]["ffn"] = records[1]["case"]["ffn"] = 1536;
+  records[2]["case"]["ffn"] = 3072;
+  records[2]["case"]["model"] = "gpt2";
+  EXPECT_THAT(headings(records)[0], Not(HasSubstr("ffn")));
+  records[1]["case"]["ffn"] = 2048;
+  EXPECT_THAT(headings(records)[1], HasSubstr("· ffn 2048"));
+}
+
+TEST(Headings, AreThoseOfTheTable) {
+  std::vector<Json> records = quickstart();
+  records[1]["case"]["batch"] = 4;
+  const std::vector<std::string> texts = headings(records);
+  ASSERT_EQ(texts.size(), 3u);
+  EXPECT_EQ(texts[0], texts[2]);
+  EXPECT_THAT(texts[1], AllOf(HasSubstr("heads 8:2 of 64"), HasSubstr("batch 4")));
+  EXPECT_EQ(lines_of(table(records))[0], texts[0]);
 }
 
 TEST(Table, WholeRunsHaveSecondsGrowthAndRatio) {
@@ -218,7 +285,7 @@ TEST(Table, AGateDoesNotPartAnEngineFromItsGroup) {
   std::vector<Json> records = quickstart();
   records[2]["case"]["gate"] = {{"kld_mean_max", 1e-4}};
   const std::string text = table(records);
-  EXPECT_THAT(text, Not(HasSubstr("gate")));
+  EXPECT_THAT(text, Not(HasSubstr("kld_mean_max")));
   EXPECT_THAT(text, Not(HasSubstr("speed-up against fp16")));
 }
 
@@ -356,6 +423,12 @@ TEST(Format, NumbersHaveFourDigits) {
   EXPECT_EQ(human_number(123.456), "123.5");
   EXPECT_EQ(human_number(0.0123456), "0.01235");
   EXPECT_EQ(human_number(1.2e-5), "1.20e-05");
+  EXPECT_EQ(rough_number(0), "0");
+  EXPECT_EQ(rough_number(137.2), "140");
+  EXPECT_EQ(rough_number(99.7), "100");
+  EXPECT_EQ(rough_number(46.2), "46");
+  EXPECT_EQ(rough_number(1.04), "1.0");
+  EXPECT_EQ(rough_number(0.987), "0.99");
   EXPECT_EQ(human_error(0), "0");
   EXPECT_EQ(human_error(0.031), "3.1e-02");
 }

@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kGrowthTokens = 64;  // fewer say little about how the time grows
+constexpr int64_t kGrowthTokens = 64;   // fewer say little about how the time grows
+constexpr int64_t kIntervalRounds = 6;  // fewer give no interval of the median
 
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -41,11 +42,12 @@ std::string correct_cell(const Json& record) {
 }
 
 std::string loss_cell(const Json& record) {
+  const char* miss = value_at(record, "accuracy.loss.passed") == false ? " ✗" : "";
   if (const auto kld = figure(record, "accuracy.loss.kld_mean")) {
-    return fmt::format("KLD {}", human_error(*kld));
+    return fmt::format("KLD {}{}", human_error(*kld), miss);
   }
   if (const auto error = figure(record, "accuracy.loss.attend_rel_rms")) {
-    return fmt::format("attn {}", human_error(*error));
+    return fmt::format("attn {}{}", human_error(*error), miss);
   }
   return std::string(kNothing);
 }
@@ -53,6 +55,15 @@ std::string loss_cell(const Json& record) {
 // Rows of one execution of a group were measured in turn, so that a drift falls on all alike.
 bool measured_apart(const Json& record, const Json& baseline) {
   return value_at(record, "group_run") != value_at(baseline, "group_run");
+}
+
+// A ratio of medians, as exact as their rounds allow.
+std::string ratio_text(double ratio, const Json& record, const Json& baseline) {
+  if (&record == &baseline) return "1";
+  const int64_t rounds =
+      std::min(length(record, "sampling.rounds"), length(baseline, "sampling.rounds"));
+  if (rounds >= kIntervalRounds) return human_number(ratio);
+  return fmt::format("{}{}", kRoughMark, rough_number(ratio));
 }
 
 // How the time of a whole run grows with its tokens, from an empty cache on; nothing after a prompt
@@ -87,6 +98,13 @@ int64_t length(const Json& record, std::string_view path) {
 
 bool is_ok(const Json& record) { return value_at(record, "status") == "ok"; }
 
+bool has_figures(const Json& record) {
+  if (value_at(record, "status") != "invalid") return is_ok(record);
+  const Json& latency = value_at(record, "latency");
+  return value_at(record, "accuracy.correct.passed") == true &&
+         std::any_of(latency.begin(), latency.end(), [](const Json& v) { return !v.is_null(); });
+}
+
 std::string engine_label(const Json& record) {
   const Json& preset = value_at(record, "case.preset");
   if (preset.is_string() && !preset.get<std::string>().empty()) return preset.get<std::string>();
@@ -101,17 +119,17 @@ std::string context_label(const Json& record) {
 }
 
 Row row_of(const Json& record, const Json* baseline) {
-  Row row{{engine_label(record), context_label(record)}, ""};
+  Row row{{engine_label(record), context_label(record)}, "", has_figures(record)};
   if (!is_ok(record)) {
     row.note = fmt::format("{}: {}", text_of(value_at(record, "status")),
                            one_line(text_of(value_at(record, "reason"))));
-    return row;
   }
+  if (!row.has_figures) return row;
   const auto decode = figure(record, "throughput.decode_tok_per_s");
   const auto base = baseline ? figure(*baseline, "throughput.decode_tok_per_s") : std::nullopt;
   std::string speed_up(kNothing);
   if (decode && base && *base > 0) {
-    speed_up = human_number(*decode / *base);
+    speed_up = ratio_text(*decode / *base, record, *baseline);
     if (measured_apart(record, *baseline)) speed_up += kApartMark;
   }
 
@@ -140,9 +158,9 @@ std::string whole_run_of(const Json& record, const Json* baseline) {
   const auto base = baseline ? figure(*baseline, "latency.e2e_ms.p50") : std::nullopt;
   if (base && baseline != &record && *ms > 0 && *base > 0) {
     const double ratio = *base / *ms;
-    remarks.push_back(fmt::format("{}× {}{}", human_number(ratio >= 1 ? ratio : 1 / ratio),
-                                  ratio >= 1 ? "faster" : "slower",
-                                  measured_apart(record, *baseline) ? kApartMark : ""));
+    remarks.push_back(fmt::format(
+        "{}× {}{}", ratio_text(ratio >= 1 ? ratio : 1 / ratio, record, *baseline),
+        ratio >= 1 ? "faster" : "slower", measured_apart(record, *baseline) ? kApartMark : ""));
   }
   return fmt::format("{} {} s{}", engine_label(record), human_number(1e-3 * *ms),
                      remarks.empty() ? "" : fmt::format(" ({})", fmt::join(remarks, ", ")));

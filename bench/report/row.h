@@ -10,14 +10,20 @@
 namespace kvmark {
 
 struct Row {
-  std::vector<std::string> cells;  // a row that is not ok ends after engine and context
-  std::string note;                // its status and reason
+  std::vector<std::string> cells;  // without figures a row ends after engine and context
+  std::string note;                // status and reason of a row that is not ok
+  bool has_figures = false;
 };
 
+// Before a ratio of medians of few rounds.
+inline constexpr std::string_view kRoughMark = "~";
 // Behind a ratio between rows that were not measured side by side (different `group_run`).
 inline constexpr std::string_view kApartMark = "†";
 
 bool is_ok(const nlohmann::ordered_json& record);
+// Do its figures count? Those of an `ok` row, and of an `invalid` one that only misses its gate;
+// where the results were wrong the timings are void.
+bool has_figures(const nlohmann::ordered_json& record);
 // The whole number at a dotted path, 0 where there is none.
 int64_t length(const nlohmann::ordered_json& record, std::string_view path);
 // A text as it is, everything else as JSON.
