@@ -10,14 +10,14 @@ CHECK = pathlib.Path(__file__).parents[1] / "check_engine_docs.py"
 
 KVMARK = """#!/bin/sh
 case $2 in
-  engines) printf 'engine  preset  use\\nrecompute  recompute  x\\npaged:16/int8:g32    y\\n' ;;
+  engines) printf 'engine  preset  use\\nrecompute  recompute  x\\npaged:16/int8:g32    y\\nrefused: why\\n' ;;
   codecs) printf 'codec  bits\\nint8:g32  8.5\\nbits are bits\\n' ;;
   layouts) printf 'recompute  nothing\\npaged:B  blocks\\n' ;;
   policies) printf 'stop  x\\ngrow[:F]  y\\n' ;;
 esac
 """
 
-ROWS = ["`recompute`", "`paged:B`", "`int8:g32`", "`stop`", "`grow`, `grow:F`"]
+ROWS = ["`recompute`", "`paged:B`", "`int8:g32` | 8.5", "`stop`", "`grow`, `grow:F`"]
 
 
 def run_check(rows):
@@ -42,6 +42,11 @@ class CheckEngineDocs(unittest.TestCase):
             code, errors = run_check(ROWS[:place] + ROWS[place + 1 :])
             self.assertEqual(code, 1, name)
             self.assertIn(f"no row for {name}", errors)
+
+    def test_wrong_bits_are_named(self):
+        code, errors = run_check([row.replace("8.5", "8.25") for row in ROWS])
+        self.assertEqual(code, 1)
+        self.assertIn("int8:g32 has 8.5 bits in `kvmark list codecs`, not 8.25", errors)
 
     def test_mention_outside_a_row_does_not_count(self):
         code, _ = run_check([*ROWS[:-1], "see also `grow`"])
