@@ -18,34 +18,75 @@ double predicted_case_seconds(const Prediction& predicted, const Sampling& sampl
   return predicted.once_s + std::min<double>(sampling.rounds, by_budget) * predicted.round_s;
 }
 
+namespace {
+
+using Cells = std::vector<std::string>;
+
+// The groups that the report puts under one heading.
+struct Section {
+  std::string heading;
+  std::vector<Cells> rows;
+};
+
+Section& section_named(std::vector<Section>& sections, const std::string& heading) {
+  const auto it = std::find_if(sections.begin(), sections.end(),
+                               [&](const Section& s) { return s.heading == heading; });
+  if (it != sections.end()) return *it;
+  const Cells titles = {"engine",  "prompt",      "gen",           "max_seq_len",
+                        "KV live", "KV reserved", "process bytes", "seconds"};
+  return sections.emplace_back(Section{heading, {titles}});
+}
+
+Cells cells_of(const Case& c, const Prediction& predicted, double seconds,
+               const std::optional<std::string>& skip) {
+  return {c.engine.name(),
+          std::to_string(c.prompt_len),
+          std::to_string(c.gen_len),
+          std::to_string(c.max_seq_len),
+          human_bytes(predicted.kv_live_bytes),
+          human_bytes(predicted.kv_bytes),
+          human_bytes(predicted.total_bytes),
+          skip ? "skipped: " + *skip : human_seconds(seconds)};
+}
+
+// What the report calls each group, in the plans' order.
+std::vector<std::string> group_headings(const std::vector<Plan>& plans) {
+  std::vector<nlohmann::ordered_json> records;
+  for (const Plan& plan : plans) {
+    for (const Group& group : plan.groups) {
+      records.emplace_back()["case"] = to_json(group.cases.front());
+    }
+  }
+  return headings(records);
+}
+
+}  // namespace
+
 std::string dry_run_table(const std::vector<Plan>& plans, std::optional<int64_t> memory_budget) {
-  std::vector<std::vector<std::string>> rows{{"engine", "device", "model", "level", "prompt", "gen",
-                                              "batch", "threads", "KV bytes",
-                                              "process bytes, seconds"}};
+  const std::vector<std::string> names = group_headings(plans);
+  auto name = names.begin();
+  std::vector<Section> sections;
   int cases = 0, skipped = 0;
   double seconds = 0;
   for (const Plan& plan : plans) {
     for (const Group& group : plan.groups) {
+      Section& section = section_named(sections, *name++);
       for (const Case& c : group.cases) {
         const Prediction predicted = predict(c, plan.sampling.settle_steps);
         const double case_s = predicted_case_seconds(predicted, plan.sampling);
         const auto skip = skip_reason(c, predicted, plan.sampling, memory_budget);
-        const std::string cost =
-            fmt::format("{}, {}", human_bytes(predicted.total_bytes), human_seconds(case_s));
-        rows.push_back({c.engine.name(), c.device, c.model.name,
-                        c.level == Level::model ? "model" : "attention",
-                        std::to_string(c.prompt_len), std::to_string(c.gen_len),
-                        std::to_string(c.batch), std::to_string(c.threads),
-                        human_bytes(predicted.kv_bytes), skip ? "skipped: " + *skip : cost});
+        section.rows.push_back(cells_of(c, predicted, case_s, skip));
         ++cases;
         skip ? void(++skipped) : void(seconds += case_s);
       }
     }
   }
-  return aligned(rows) + fmt::format(
-                             "{} cases, {} of them skipped, about {} (estimates: within "
-                             "a factor of 2 or 3)\n",
-                             cases, skipped, human_seconds(seconds));
+  std::string text;
+  for (const Section& s : sections) text += fmt::format("{}\n{}\n", s.heading, aligned(s.rows));
+  return text + fmt::format(
+                    "{} cases, {} of them skipped, about {} (estimates: within a factor of 2 or "
+                    "3)\n",
+                    cases, skipped, human_seconds(seconds));
 }
 
 }  // namespace kvmark

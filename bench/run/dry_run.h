@@ -13,7 +13,8 @@ namespace kvmark {
 // A case with loading, verifying and its rounds, as far as the budget lets them start.
 double predicted_case_seconds(const Prediction& predicted, const Sampling& sampling);
 
-// A line a case: predicted bytes and seconds, or why it will be skipped; then the total.
+// The groups under the headings of the report, a line a case: predicted bytes and seconds, or why
+// it will be skipped; then the total.
 std::string dry_run_table(const std::vector<Plan>& plans, std::optional<int64_t> memory_budget);
 
 }  // namespace kvmark

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "bench/plan/plan.h"
@@ -21,13 +22,29 @@ constexpr int kCommonDim = 64;  // head_dim at which codecs are shown
 
 using Cells = std::vector<std::string>;
 
+// Presets first, refused ones last with their reasons below.
 std::string engines() {
-  std::vector<Cells> rows{{"engine", "preset", "use"}};
+  std::vector<Cells> presets{{"engine", "preset", "use"}}, others, refused;
+  std::vector<std::string> reasons;
   for (const CatalogEntry& entry : catalog()) {
-    rows.push_back({entry.engine.name(), preset_of(entry.engine),
-                    entry.refusal ? "refused: " + entry.refusal->reason : entry.use});
+    const std::string name = entry.engine.name(), preset = preset_of(entry.engine);
+    if (!entry.refusal) {
+      (preset.empty() ? others : presets).push_back({name, preset, entry.use});
+      continue;
+    }
+    refused.push_back({name, preset, "refused"});
+    std::string reason = entry.refusal->reason;
+    const std::string start = fmt::format("engine `{}`: ", name);
+    if (reason.starts_with(start)) reason.erase(0, start.size());
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) {
+      reasons.push_back(std::move(reason));
+    }
   }
-  return aligned(rows);
+  presets.insert(presets.end(), others.begin(), others.end());
+  presets.insert(presets.end(), refused.begin(), refused.end());
+  std::string text = aligned(presets);
+  for (const std::string& reason : reasons) text += fmt::format("refused: {}\n", reason);
+  return text;
 }
 
 std::string codec_list() {
@@ -81,13 +98,20 @@ std::string metrics() {
   return aligned(rows);
 }
 
+// The manual's table without its Markdown.
+std::string field_list() {
+  std::string text = plan_reference();
+  text.erase(std::remove(text.begin(), text.end(), '`'), text.end());
+  return text;
+}
+
 struct Topic {
   const char* name;
   std::string (*text)();
 };
-constexpr Topic kTopics[] = {
-    {"engines", engines}, {"codecs", codec_list}, {"layouts", layouts}, {"policies", policies},
-    {"models", models},   {"devices", devices},   {"metrics", metrics}, {"fields", plan_reference}};
+constexpr Topic kTopics[] = {{"engines", engines},   {"codecs", codec_list}, {"layouts", layouts},
+                             {"policies", policies}, {"models", models},     {"devices", devices},
+                             {"metrics", metrics},   {"fields", field_list}};
 
 }  // namespace
 

@@ -119,6 +119,20 @@ TEST_F(RunTest, ADryRunRunsNothing) {
   EXPECT_THAT(out_.str(), HasSubstr("3 cases"));
 }
 
+TEST_F(RunTest, ADryRunTellsTheShapesOfItsGroupsApart) {
+  request_.dry_run = true;
+  request_.overrides = {{"--heads", "heads", "8:2,8:8"}, {"--prompt-len", "prompt_len", "4,8"}};
+  EXPECT_EQ(go(), kExitFine);
+  const std::string text = out_.str();
+  const size_t two = text.find("heads 8:2 of"), eight = text.find("heads 8:8 of");
+  ASSERT_NE(two, std::string::npos);
+  ASSERT_NE(eight, std::string::npos);
+  EXPECT_EQ(text.find("heads 8:2 of", two + 1), std::string::npos) << "a heading for both lengths";
+  EXPECT_LT(two, eight);
+  EXPECT_THAT(text, HasSubstr("KV live"));
+  EXPECT_THAT(text, HasSubstr("KV reserved"));
+}
+
 TEST_F(RunTest, BadPlansFailBeforeAnythingRuns) {
   request_.configs.push_back(folder_ / "none.yaml");
   EXPECT_THROW(go(), UsageError);
@@ -228,13 +242,25 @@ TEST(LatestRows, TheLastOfACaseWinsInTheFirstOnesPlace) {
 
 TEST(List, EveryTopicHasSomethingAndOthersAreNamed) {
   for (const std::string& topic : list_topics()) EXPECT_FALSE(list(topic).empty()) << topic;
-  EXPECT_THAT(list("engines"), HasSubstr("paged:16/int8:g32"));
+  EXPECT_EQ(list("fields").find('`'), std::string::npos);
   try {
     list("codex");
     FAIL();
   } catch (const UsageError& e) {
     EXPECT_THAT(e.what(), HasSubstr("did you mean `codecs`"));
   }
+}
+
+TEST(List, PresetsComeFirstAndRefusedEnginesLastWithOneReason) {
+  const std::string text = list("engines");
+  std::vector<size_t> at;
+  for (const char* name : {"contiguous/int8:g32 ", "paged:16/int8:g32 ", "recompute/int8:g32 ",
+                           "\nrefused: recompute keeps nothing between steps"}) {
+    ASSERT_NE(text.find(name), std::string::npos) << name;
+    at.push_back(text.find(name));
+  }
+  EXPECT_TRUE(std::is_sorted(at.begin(), at.end()));
+  EXPECT_EQ(text.find("keeps nothing"), text.rfind("keeps nothing"));
 }
 
 TEST(HumanSeconds, PicksTheUnit) {
