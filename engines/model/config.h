@@ -22,7 +22,7 @@ struct ModelConfig {
   int heads = 0;
   int kv_heads = 0;
   int head_dim = 0;
-  int ffn = 0;      // inner width
+  int ffn = 0;  // inner width
   int vocab = 0;
   int context = 0;  // positions the model was made for
   float norm_eps = 1e-5f;
