@@ -44,10 +44,10 @@ TEST(Buffer, NothingNeedsNothing) {
 }
 
 TEST(Buffer, ReservingDoesNotTouchPages) {
-  // Far more than the machine has: only address space is taken.
-  Buffer buffer(size_t{1} << 42);
-  buffer.data()[size_t{1} << 41] = std::byte{1};
-  EXPECT_EQ(buffer.data()[size_t{1} << 41], std::byte{1});
+  // More than a test may take: only address space is. (Under a race detector there is 1 TiB of it.)
+  Buffer buffer(size_t{1} << 39);
+  buffer.data()[size_t{1} << 38] = std::byte{1};
+  EXPECT_EQ(buffer.data()[size_t{1} << 38], std::byte{1});
 }
 
 TEST(Buffer, SaysWhatItCouldNotHave) {
