@@ -34,7 +34,8 @@ struct RecordFile {
 };
 
 // Reads a file of records. A last line that was cut off is left out and reported; damage anywhere
-// else, or a missing file, throws RuntimeError naming file:line. An empty file holds no records.
+// else, a row that is none of kRecordSchema (schema, status, case_id and case are looked at), a
+// missing file or a folder throws UsageError naming file:line. An empty file holds no records.
 RecordFile read_records(const std::string& path);
 
 }  // namespace kvmark

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,34 @@ std::optional<Json> parse(std::string_view line) {
   Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return std::nullopt;
   return json;
+}
+
+// Why an object is no row that can be told apart and counted, "" where it is one.
+std::string foreign(const Json& record) {
+  const auto text = [&](const char* key) {
+    const auto it = record.find(key);
+    return it != record.end() && it->is_string() ? it->get<std::string>() : "";
+  };
+  const auto found = [&](const char* key) {
+    return record.contains(key) ? record[key].dump(-1, ' ', false, Json::error_handler_t::replace)
+                                : "none";
+  };
+  if (text("schema") != kRecordSchema) {
+    return fmt::format("schema: expected \"{}\", found {}", kRecordSchema, found("schema"));
+  }
+  constexpr const char* kStatuses[] = {"ok", "skipped", "failed", "invalid"};
+  if (std::find(std::begin(kStatuses), std::end(kStatuses), text("status")) ==
+      std::end(kStatuses)) {
+    return fmt::format("status: expected one of {}, found {}", fmt::join(kStatuses, ", "),
+                       found("status"));
+  }
+  if (text("case_id").empty()) {
+    return fmt::format("case_id: expected a text, found {}", found("case_id"));
+  }
+  if (!record.contains("case") || !record["case"].is_object()) {
+    return fmt::format("case: expected an object, found {}", found("case"));
+  }
+  return "";
 }
 
 bool is_blank(std::string_view line) {
@@ -109,8 +138,12 @@ void append_record(const std::string& path, const Json& record) {
 }
 
 RecordFile read_records(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    throw UsageError(fmt::format("{}: is a folder; expected a file of records", path));
+  }
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail(path, "open");
+  if (!file) throw UsageError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   std::ostringstream bytes;
   bytes << file.rdbuf();
   const std::string text = std::move(bytes).str();
@@ -122,15 +155,17 @@ RecordFile read_records(const std::string& path) {
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (is_blank(line)) continue;
-    if (auto record = parse(line)) {
-      result.records.push_back(std::move(*record));
-    } else if (rest.empty()) {
+    auto record = parse(line);
+    if (!record && rest.empty()) {
       result.torn = fmt::format("{}:{}: the last line is cut off; it is left out", path, number);
-    } else {
-      throw RuntimeError(fmt::format(
-          "{}:{}: not a record (expected one JSON object a line); repair or remove the line", path,
-          number));
+      break;
     }
+    const std::string problem = record ? foreign(*record) : "expected one JSON object a line";
+    if (!problem.empty()) {
+      throw UsageError(fmt::format("{}:{}: not a record of {}: {}; repair or remove the line", path,
+                                   number, kRecordSchema, problem));
+    }
+    result.records.push_back(std::move(*record));
   }
   return result;
 }

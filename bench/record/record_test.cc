@@ -14,6 +14,7 @@
 #include "bench/record/environment.h"
 #include "bench/record/metrics.h"
 #include "bench/record/stats.h"
+#include "engines/core/check.h"
 
 namespace kvmark {
 namespace {
@@ -194,6 +195,23 @@ class RecordFiles : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
+  // No more than what makes a row one of ours.
+  static Json row(int id) {
+    return {{"schema", kRecordSchema},
+            {"status", "ok"},
+            {"case_id", std::to_string(id)},
+            {"case", Json::object()}};
+  }
+  static std::string line(int id) { return row(id).dump() + "\n"; }
+  std::string usage_error() const {
+    try {
+      read_records(path_);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
   std::string folder_, path_;
 };
 
@@ -207,7 +225,7 @@ TEST_F(RecordFiles, AppendingMakesTheFolderAndReadingGivesTheSame) {
 }
 
 TEST_F(RecordFiles, ATornLastLineIsReportedAndTheRestRead) {
-  write("{\"a\":1}\n{\"a\":2}\n{\"a\":");
+  write(line(1) + line(2) + "{\"a\":");
   const RecordFile file = read_records(path_);
   EXPECT_EQ(file.records.size(), 2u);
   ASSERT_TRUE(file.torn.has_value());
@@ -217,32 +235,32 @@ TEST_F(RecordFiles, ATornLastLineIsReportedAndTheRestRead) {
 TEST_F(RecordFiles, AppendingAfterATornLineLosesNoRecord) {
   // Longer than the piece that is read at once, torn with and without a line end.
   for (const char* end : {"", "\n"}) {
-    write("{\"a\":1}\n{\"a\":\"" + std::string(9000, 'x') + end);
-    append_record(path_, {{"a", 2}});
-    EXPECT_EQ(text(), "{\"a\":1}\n{\"a\":2}\n");
+    write(line(1) + "{\"a\":\"" + std::string(9000, 'x') + end);
+    append_record(path_, row(2));
+    EXPECT_EQ(text(), line(1) + line(2));
   }
 }
 
 TEST_F(RecordFiles, AWholeRecordWithoutLineEndIsKept) {
-  write("{\"a\":1}\n{\"a\":2}");
+  write(line(1) + row(2).dump());
   EXPECT_EQ(read_records(path_).records.size(), 2u);
-  append_record(path_, {{"a", 3}});
-  EXPECT_EQ(text(), "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n");
+  append_record(path_, row(3));
+  EXPECT_EQ(text(), line(1) + line(2) + line(3));
 }
 
 TEST_F(RecordFiles, AFileThatIsTornAltogetherStartsAgain) {
   write("{\"a");
   EXPECT_TRUE(read_records(path_).records.empty());
-  append_record(path_, {{"a", 1}});
-  EXPECT_EQ(text(), "{\"a\":1}\n");
+  append_record(path_, row(1));
+  EXPECT_EQ(text(), line(1));
 }
 
 TEST_F(RecordFiles, EveryCutOfAFileKeepsTheWholeLines) {
-  const std::string whole = "{\"a\":1}\n{\"a\":{\"b\":2}}\n{\"a\":3}\n";
+  const std::string whole = line(1) + line(2) + line(3);
   for (size_t cut = 0; cut <= whole.size(); ++cut) {
     write(whole.substr(0, cut));
     const size_t before = read_records(path_).records.size();
-    append_record(path_, {{"a", 4}});
+    append_record(path_, row(4));
     const RecordFile after = read_records(path_);
     EXPECT_EQ(after.records.size(), before + 1) << "cut at " << cut;
     EXPECT_FALSE(after.torn.has_value()) << "cut at " << cut;
@@ -250,17 +268,38 @@ TEST_F(RecordFiles, EveryCutOfAFileKeepsTheWholeLines) {
 }
 
 TEST_F(RecordFiles, DamageElsewhereNamesTheLine) {
-  write("{\"a\":1}\n\n[1]\n{\"a\":2}\n");
-  try {
-    read_records(path_);
-    FAIL() << "nothing thrown";
-  } catch (const std::exception& error) {
-    EXPECT_THAT(error.what(), HasSubstr("records.jsonl:3: not a record"));
+  write(line(1) + "\n[1]\n" + line(2));
+  EXPECT_THAT(usage_error(), HasSubstr("records.jsonl:3: not a record of kvmark/1: "));
+}
+
+TEST_F(RecordFiles, RowsOfOthersNameTheLineAndTheKey) {
+  write(line(1) + "{\"a\":1}\n");
+  EXPECT_THAT(usage_error(),
+              HasSubstr("records.jsonl:2: not a record of kvmark/1: schema: expected"));
+  const auto error_with = [&](const char* key, const Json& value) {
+    Json bad = row(2);
+    bad[key] = value;
+    write(line(1) + bad.dump() + "\n");
+    return usage_error();
+  };
+  EXPECT_THAT(error_with("schema", "kvmark/2"), HasSubstr("found \"kvmark/2\""));
+  EXPECT_THAT(error_with("status", "good"),
+              HasSubstr("status: expected one of ok, skipped, failed, invalid, found \"good\""));
+  EXPECT_THAT(error_with("status", nullptr), HasSubstr("found null"));
+  EXPECT_THAT(error_with("case_id", 7), HasSubstr("case_id: expected a text, found 7"));
+  EXPECT_THAT(error_with("case", Json::array()), HasSubstr("case: expected an object"));
+  for (const char* status : {"ok", "skipped", "failed", "invalid"}) {
+    EXPECT_EQ(error_with("status", status), "no error");
   }
 }
 
+TEST_F(RecordFiles, AFolderIsNoFileOfRecords) {
+  std::filesystem::create_directories(path_);
+  EXPECT_THAT(usage_error(), HasSubstr("records.jsonl: is a folder"));
+}
+
 TEST_F(RecordFiles, AMissingFileAndAnUnwritableFolderAreNamed) {
-  EXPECT_THROW(read_records(path_), std::runtime_error);
+  EXPECT_THAT(usage_error(), HasSubstr("records.jsonl: cannot be read"));
   write("x");
   EXPECT_THROW(append_record(path_ + "/below/a/file.jsonl", good_record()), std::runtime_error);
 }
@@ -275,11 +314,17 @@ TEST_F(RecordFiles, NumbersSurviveACommaLocale) {
   const CommaLocale locale;
   append_record(path_, {{"x", 1234567.25}, {"n", 1234567}, {"tiny", 1e-300}});
   EXPECT_EQ(text(), "{\"x\":1234567.25,\"n\":1234567,\"tiny\":1e-300}\n");
+  Json with_number = row(1);
+  with_number["x"] = 1234567.25;
+  write(with_number.dump());
   EXPECT_EQ(read_records(path_).records.at(0)["x"], 1234567.25);
 }
 
 TEST_F(RecordFiles, WhatJsonCannotHoldIsReplaced) {
-  append_record(path_, {{"nan", std::nan("")}, {"reason", "bytes \xff here"}});
+  Json bad = row(1);
+  bad["nan"] = std::nan("");
+  bad["reason"] = "bytes \xff here";
+  append_record(path_, bad);
   const Json record = read_records(path_).records.at(0);
   EXPECT_TRUE(record["nan"].is_null());
   EXPECT_EQ(record["reason"], "bytes \xEF\xBF\xBD here");
