@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -128,7 +130,7 @@ void add_others(CLI::App& app, Options& o) {
       ->check(CLI::PositiveNumber);
   generate->add_option("--threads", o.generate.threads, "Threads")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1024));
   generate->add_flag("--json", o.generate.json, "Tokens and their margins as one JSON object");
 
   CLI::App* schema = app.add_subcommand("schema", "Print a JSON Schema");
@@ -198,6 +200,7 @@ int guarded_main(int argc, char** argv) {
                        kRecordSchema);
   });
   Options options;
+  options.generate.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   add_run(app, options);
   add_others(app, options);
   try {
@@ -234,7 +237,8 @@ int guarded_main(int argc, char** argv) {
 }  // namespace kvmark
 
 int main(int argc, char** argv) {
-  // A closed pipe is an error of the write, not the end of the process.
+  // A closed pipe or a file over its limit is an error of the write, not the end of the process.
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   return kvmark::guarded_main(argc, argv);
 }

@@ -23,6 +23,19 @@ struct Choice {
   float margin;  // to the second-best logit
 };
 
+// What a file says before its weights are loaded.
+struct Model {
+  explicit Model(const std::string& path) try
+      : file(path), config(config_from_gguf(file)), tokenizer(file) {
+  } catch (const RuntimeError& e) {
+    throw UsageError(e.what());  // the file is the user's to mend; nothing ran
+  }
+
+  const GgufFile file;
+  const ModelConfig config;
+  const Tokenizer tokenizer;
+};
+
 Choice choose(const float* logits, int vocab) {
   int best = 0;
   for (int i = 1; i < vocab; ++i) {
@@ -44,9 +57,9 @@ void generate(const GenerateOptions& options, std::ostream& out) {
         fmt::format("--model: there is no file {}: name a GGUF file, or fetch one by `make model`",
                     options.model));
   }
-  const GgufFile file(options.model);
-  const ModelConfig config = config_from_gguf(file);
-  const Tokenizer tokenizer(file);
+  const Model model(options.model);
+  const ModelConfig& config = model.config;
+  const Tokenizer& tokenizer = model.tokenizer;
   std::vector<int32_t> tokens = tokenizer.encode(options.prompt, true);
   if (tokens.empty()) throw UsageError("--prompt: is empty: give the text to go on from");
   const int prompt_len = static_cast<int>(tokens.size());
@@ -60,7 +73,7 @@ void generate(const GenerateOptions& options, std::ostream& out) {
 
   ThreadPool pool(options.threads);
   const auto backend = make_cpu_backend(pool);
-  const Weights weights = gguf_weights(file, config, WeightType::f16, *backend);
+  const Weights weights = gguf_weights(model.file, config, WeightType::f16, *backend);
   Decoder decoder(config, weights, *backend, max_len);
   const auto engine =
       make_cpu_engine(engine_spec, kv_spec(config, 1, max_len, max_len, false), pool);

@@ -7,6 +7,7 @@ usage: run_test.py KVMARK SOURCE_DIR [unittest options]
 import json
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -182,6 +183,25 @@ class RunTest(unittest.TestCase):
         with open("/dev/full", "w") as full:
             result = subprocess.run([KVMARK, "list", "fields"], stdout=full, stderr=subprocess.PIPE)
         self.assertEqual(result.returncode, 3, result.stderr)
+
+    def test_generate_refuses_what_it_cannot_read(self):
+        broken = pathlib.Path(self.scratch.name) / "broken.gguf"
+        broken.write_bytes(b"GGUF\3\0\0\0 and then nothing that makes sense")
+        for options, word in [(["--model", "none.gguf"], "none.gguf"),
+                              (["--model", str(broken)], "broken.gguf"),
+                              (["--model", str(broken), "--threads", "5000"], "1024")]:
+            result = subprocess.run([KVMARK, "generate", "--engine", "fp16", "--prompt", "x",
+                                     *options], capture_output=True, text=True)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(word, result.stderr)
+
+    def test_a_file_size_limit_is_an_error(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
+        result = subprocess.run(self.command(), capture_output=True, text=True, preexec_fn=limit,
+                                timeout=PATIENCE_S)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("kvmark: ", result.stderr)
 
     def test_help_and_version_are_results(self):
         for option in ["--help", "--version"]:
