@@ -106,7 +106,8 @@ class KvEngine {
   // come in ascending order, each once a step. Enqueues on a device; complete on return on the CPU.
   void attend(int layer, Outputs outputs, Tensor q, Tensor k, Tensor v, Tensor out);
   // Makes the rows of the step, whose layers were all attended, part of the sequences. Throws
-  // RuntimeError after a rollback when a k or v of the step was not finite.
+  // RuntimeError after a rollback when a k or v of the step was not finite. (A device that would
+  // have to be waited for may say so at the next commit(), before it stores anything more.)
   void commit();
   // Forgets the step; the engine is as before begin().
   void rollback();
