@@ -218,6 +218,9 @@ TEST_F(HfFolder, WrongValuesNameTheKeyAndWhatWasExpected) {
 TEST_F(HfFolder, BrokenFiles) {
   write("{\"model_type\": ");
   EXPECT_THAT(usage_error([&] { config_from_hf(dir); }), HasSubstr("config.json: "));
+  write("{\"model_type\": \"llama\", \"rope_theta\": 1e400}");
+  EXPECT_THAT(usage_error([&] { config_from_hf(dir); }),
+              HasSubstr("config.json: not valid JSON: number overflow parsing '1e400'"));
   write("[1]");
   EXPECT_THAT(usage_error([&] { config_from_hf(dir); }), HasSubstr("a JSON object"));
   EXPECT_THAT(usage_error([&] { config_from_hf(dir + "/none"); }), HasSubstr("cannot be read"));

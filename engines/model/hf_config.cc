@@ -24,8 +24,10 @@ class HfConfig {
     }
     try {
       json_ = json::parse(in);
-    } catch (const json::parse_error& error) {
-      throw UsageError(path_ + ": " + error.what());
+    } catch (const json::exception& error) {  // syntax, or a number that overflows
+      const std::string what = error.what();  // "[json.exception.…] what is wrong"
+      throw UsageError(
+          fmt::format("{}: not valid JSON: {}", path_, what.substr(what.find(']') + 2)));
     }
     if (!json_.is_object()) throw UsageError(path_ + ": expected a JSON object");
   }
