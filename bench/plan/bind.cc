@@ -71,6 +71,11 @@ std::optional<int64_t> whole_number(std::string_view text) {
   return value;
 }
 
+bool is_digits(std::string_view text) {
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 // In the C locale's form whatever the locale; finite.
 std::optional<double> real_number(std::string_view text) {
   if (!text.empty() && text[0] == '+') text.remove_prefix(1);
@@ -158,9 +163,16 @@ class FieldBinder {
     }
   }
 
+  [[noreturn]] void fail_range(const Node& node) const {
+    fail(node, fmt::format("{} is out of range; expected {}", node.text, expected_words(field_)));
+  }
   void check_bounds(const Node& node, double value) const {
-    if (value < field_.min || value > field_.max) {
-      fail(node, fmt::format("{} is out of range; expected {}", node.text, expected_words(field_)));
+    if (value < field_.min || value > field_.max) fail_range(node);
+  }
+  // As whole numbers: 2^53 + 1 is no double.
+  void check_bounds(const Node& node, int64_t value) const {
+    if (value < static_cast<int64_t>(field_.min) || value > static_cast<int64_t>(field_.max)) {
+      fail_range(node);
     }
   }
 
@@ -168,16 +180,18 @@ class FieldBinder {
     check_octal(node);
     const std::optional<int64_t> value = node.quoted ? std::nullopt : whole_number(node.text);
     if (value) {
-      check_bounds(node, static_cast<double>(*value));
+      check_bounds(node, *value);
       return add(values, node, *value);
     }
+    // Digits that are no int64.
+    if (!node.quoted && is_digits(node.text)) fail_range(node);
     // The characters of a range: what else stands there is no failed attempt at one.
     const bool range = field_.several && node.text.find_first_of("0123456789") == 0 &&
                        node.text.find_first_not_of("0123456789,-+* ") == std::string::npos;
     if (!range) fail_type(node);
-    for (int v : range_of(node)) {
+    for (int64_t v : range_of(node)) {
       check_bounds(node, v);
-      add(values, node, int64_t{v});
+      add(values, node, v);
     }
   }
 

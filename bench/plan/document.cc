@@ -208,6 +208,13 @@ void check_json(const std::string& path, const std::string& text) {
     const size_t offset = std::min(text.size(), e.byte == 0 ? 0 : e.byte - 1);
     fail_at(place_of(path, text, offset),
             "not valid JSON: " + (detail == std::string::npos ? what : what.substr(detail + 2)));
+  } catch (const nlohmann::json::out_of_range& e) {
+    // "… number overflow parsing '1e400'": the number, but not where it stands.
+    const std::string what = e.what();
+    const size_t end = what.rfind('\''), begin = what.rfind('\'', end - 1) + 1;
+    const std::string number = what.substr(begin, end - begin);
+    fail_at(place_of(path, text, std::min(text.find(number), text.size())),
+            fmt::format("{} is larger than any number that can be read", number));
   }
 }
 
@@ -276,6 +283,15 @@ void Node::erase(std::string_view name) {
   fields.erase(std::remove_if(fields.begin(), fields.end(),
                               [&](const Node& field) { return field.key.name == name; }),
                fields.end());
+}
+
+bool is_utf8(const std::string& text) {
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = utf8_length(text, i);
+    if (length == 0) return false;
+    i += length;
+  }
+  return true;
 }
 
 void fail_at(const std::string& where, const std::string& text) {

@@ -34,6 +34,9 @@ struct Node {
 // Throws UsageError "WHERE: text".
 [[noreturn]] void fail_at(const std::string& where, const std::string& text);
 
+// Whether all of `text` is UTF-8 (RFC 3629).
+bool is_utf8(const std::string& text);
+
 // Reads a YAML file, or a JSON file where the name ends in `.json`. Throws UsageError with
 // file:line:column for everything that is not plain data: syntax, duplicate keys, aliases and
 // anchors, tags, several documents, tabs as indentation, bytes that are not UTF-8. The top is a

@@ -91,6 +91,11 @@ TEST(Document, BytesThatAreNoText) {
   EXPECT_EQ(error_of("name: \xF0\x9F\x98\x80\n"), "no error");
 }
 
+TEST(Document, ANumberThatOverflowsHasItsPlace) {
+  EXPECT_EQ(error_of("{\"a\": 1,\n \"b\": -1e400}", "p.json"),
+            "p.json:2:7: -1e400 is larger than any number that can be read");
+}
+
 TEST(Document, Syntax) {
   EXPECT_THAT(error_of("a: [1, 2\n"), StartsWith("p.yaml:2:1: "));
   EXPECT_THAT(error_of("a: 1\n b: 2\n"), StartsWith("p.yaml:2:3: "));

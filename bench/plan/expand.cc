@@ -85,6 +85,25 @@ void resolve_paths(Values& values, const std::string& key, const std::string& pa
   }
 }
 
+// A run's folder is called so by default, and its run_id starts with it.
+void check_name(const Value& name) {
+  constexpr size_t kMaxBytes = 100;
+  const std::string& text = name.text();
+  const auto is_bad = [](unsigned char c) { return c < 0x20 || c == 0x7F || c == '/'; };
+  if (text.front() != '.' && text.size() <= kMaxBytes && is_utf8(text) &&
+      std::none_of(text.begin(), text.end(), is_bad)) {
+    return;
+  }
+  std::string shown = text;
+  std::replace_if(
+      shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
+  fail_value(
+      name, "name",
+      fmt::format("`{}` names no folder; expected letters, digits, `-` and the like, without "
+                  "`/` and control characters, not starting with a dot, {} bytes at most",
+                  shown, kMaxBytes));
+}
+
 // Scoring and gates that could never be decided are mistakes, not silence.
 void check_scoring(const Values& values) {
   const Value* text = first_given(values, "score.text");
@@ -339,6 +358,7 @@ void complete_values(Values& values, const std::string& path) {
   if (values.count("name") == 0) {
     values["name"] = {derived(std::filesystem::path(path).stem().string(), path)};
   }
+  check_name(values.at("name").front());
 }
 
 std::vector<Group> expand(const Values& values) {

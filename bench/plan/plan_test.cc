@@ -1,5 +1,6 @@
 #include "bench/plan/plan.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <clocale>
@@ -134,6 +135,8 @@ TEST(Plan, ImpossibleShapesNameTheField) {
               HasSubstr("500 channels cannot be shared out over 8 heads"));
   EXPECT_THAT(plan_error("model: {preset: gpt2, rope_theta: 10000}\n"),
               HasSubstr("model.rope_theta: only the llama family has it"));
+  EXPECT_THAT(plan_error("model: {layers: 2}\n", {{"--heads", "heads", "8:3"}}),
+              StartsWith("--heads: model seed-gqa: heads is 8 and kv_heads is 3"));
   EXPECT_THAT(plan_error("model: {heads: eight}\n"), HasSubstr("expected `query:kv` heads"));
   EXPECT_THAT(plan_error("model: {heads: \"8:\"}\n"), HasSubstr("got the text \"8:\""));
 }
@@ -214,6 +217,22 @@ class ScoringPlan : public testing::Test {
 
   TempFolder folder_;
 };
+
+TEST_F(ScoringPlan, AFolderIsNoText) {
+  std::filesystem::create_directories(folder_.path("texts"));
+  folder_.write("model.gguf", tiny_gguf());
+  try {
+    load_plan(
+        folder_.write(
+            "plan.yaml",
+            "model: {file: model.gguf}\nengines: [fp16]\nscore: {text: texts, positions: 10}\n"),
+        {});
+    FAIL() << "nothing thrown";
+  } catch (const UsageError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("plan.yaml:3:15: score.text: "));
+    EXPECT_THAT(e.what(), HasSubstr("texts is no file"));
+  }
+}
 
 TEST_F(ScoringPlan, ATextThatIsTooShortIsAnErrorAtItsPlace) {
   EXPECT_EQ(first(load("abcabcabcab", "")).score.positions, 10);
@@ -302,11 +321,41 @@ TEST(PlanErrors, LeadingZerosAreNeitherEightNorTen) {
   EXPECT_THAT(plan_error("model: {heads: 08:2}\n"), HasSubstr("leading zero"));
 }
 
+TEST(PlanErrors, ANameIsOneFoldersName) {
+  for (const char* bad : {"a/b", "\\0", "a\\x1b", ".hidden", ".."}) {
+    EXPECT_THAT(plan_error(fmt::format("name: \"{}\"\n", bad)),
+                AllOf(StartsWith("plan.yaml:1:7: name: `"), HasSubstr("expected letters, digits")))
+        << bad;
+  }
+  EXPECT_THAT(plan_error("name: " + std::string(101, 'x') + "\n"), HasSubstr("100 bytes at most"));
+  EXPECT_EQ(plan_error("name: " + std::string(100, 'x') + "\n"), "no error");
+  EXPECT_EQ(plan_error("name: größe-1.2 (b)\n"), "no error");
+  EXPECT_THAT(plan_error("name: a\n", {{"--set", "name", "\xff"}}), StartsWith("--set name: `"));
+}
+
+TEST(PlanErrors, ASeedIsExactInEveryJsonReader) {
+  EXPECT_EQ(first(plan_of("workload: {seed: 9007199254740992}\n")).seed, 9007199254740992u);
+  for (const char* bad : {"9007199254740993", "99999999999999999999", "-1"}) {
+    EXPECT_THAT(plan_error(fmt::format("workload: {{seed: {}}}\n", bad)),
+                HasSubstr(fmt::format("{} is out of range; expected a whole number from 0 to "
+                                      "9007199254740992",
+                                      bad)));
+  }
+}
+
+TEST(PlanErrors, NumbersThatOverflow) {
+  EXPECT_THAT(plan_error("sampling: {budget_s: 1e400}\n"),
+              HasSubstr("plan.yaml:1:22: sampling.budget_s: expected a number"));
+  EXPECT_THAT(plan_error("{\"sampling\": {\"budget_s\": 1e400}}", {}, "plan.json"),
+              StartsWith("plan.json:1:27: 1e400 is larger"));
+}
+
 TEST(PlanErrors, Bounds) {
   EXPECT_THAT(plan_error("workload: {gen_len: 0}\n"),
               HasSubstr("workload.gen_len: 0 is out of range; expected a whole number from 1 to"));
   EXPECT_THAT(plan_error("workload: {batch: -1}\n"), HasSubstr("-1 is out of range"));
-  EXPECT_THAT(plan_error("workload: {prompt_len: 99999999999999999999}\n"), HasSubstr("too large"));
+  EXPECT_THAT(plan_error("workload: {prompt_len: 99999999999999999999}\n"),
+              HasSubstr("99999999999999999999 is out of range; expected a whole number from 0 to"));
   EXPECT_THAT(plan_error("sampling: {target_width: 1.5}\n"),
               HasSubstr("1.5 is out of range; expected a number from 0 to 1"));
   EXPECT_THAT(plan_error("workload: {gen_len: 0-4+1}\n"), HasSubstr("out of range"));

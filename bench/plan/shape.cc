@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -104,9 +105,12 @@ class Reshaper {
   ModelConfig& m_;
 };
 
+// The value to blame for a shape that cannot be: what a flag changed, else the plan's first.
 const Value* first_shape_value(const Choice& choice, std::string& key) {
-  for (const char* name : kShapeKeys) {
-    if (const Value* value = find_value(choice, name)) {
+  for (const bool flag : {true, false}) {
+    for (const char* name : kShapeKeys) {
+      const Value* value = find_value(choice, name);
+      if (value == nullptr || value->flag != flag) continue;
       key = name;
       return value;
     }
@@ -148,6 +152,10 @@ const ModelConfig& ModelShapes::base(const std::string& key, const Value& value)
 
 int ModelShapes::text_tokens(const Value& text, const std::string& model_file) {
   if (const auto it = tokens_.find(model_file); it != tokens_.end()) return it->second;
+  if (std::error_code error; !std::filesystem::is_regular_file(text.text(), error)) {
+    fail_value(text, "score.text",
+               fmt::format("{} is no file; expected a UTF-8 text file", text.text()));
+  }
   std::ifstream in(text.text(), std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   if (!in) fail_value(text, "score.text", fmt::format("{} cannot be read", text.text()));
