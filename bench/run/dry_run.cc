@@ -84,9 +84,9 @@ std::string dry_run_table(const std::vector<Plan>& plans, std::optional<int64_t>
   std::string text;
   for (const Section& s : sections) text += fmt::format("{}\n{}\n", s.heading, aligned(s.rows));
   return text + fmt::format(
-                    "{} cases, {} of them skipped, about {} (estimates: within a factor of 2 or "
+                    "{} case{}, {} of them skipped, about {} (estimates: within a factor of 2 or "
                     "3)\n",
-                    cases, skipped, human_seconds(seconds));
+                    cases, cases == 1 ? "" : "s", skipped, human_seconds(seconds));
 }
 
 }  // namespace kvmark

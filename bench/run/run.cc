@@ -45,15 +45,34 @@ std::string joined_name(const std::vector<Plan>& plans) {
   return name;
 }
 
-// Leaves out the cases that have ended in an earlier run of this folder.
-void drop_ended(std::vector<Plan>& plans, const std::set<std::string>& ended) {
+// Leaves out the cases whose id `drop` wants to go, asked in the plans' order, and groups without
+// any.
+template <typename Drop>
+void drop_cases(std::vector<Plan>& plans, Drop drop) {
   for (Plan& plan : plans) {
     for (Group& group : plan.groups) {
-      auto& cases = group.cases;
-      const auto has_ended = [&](const Case& c) { return ended.count(case_id(c)) > 0; };
-      cases.erase(std::remove_if(cases.begin(), cases.end(), has_ended), cases.end());
+      std::vector<Case> kept;
+      for (Case& c : group.cases) {
+        if (!drop(case_id(c))) kept.push_back(std::move(c));
+      }
+      group.cases = std::move(kept);
     }
+    const auto is_empty = [](const Group& group) { return group.cases.empty(); };
+    plan.groups.erase(std::remove_if(plan.groups.begin(), plan.groups.end(), is_empty),
+                      plan.groups.end());
   }
+}
+
+// The first of equal cases stays. Returns how many went.
+int drop_repeated(std::vector<Plan>& plans) {
+  std::set<std::string> seen;
+  int dropped = 0;
+  drop_cases(plans, [&](const std::string& id) {
+    const bool repeated = !seen.insert(id).second;
+    dropped += repeated;
+    return repeated;
+  });
+  return dropped;
 }
 
 // Cases end in the order in which their sampling does; a table shows them in the plans' order.
@@ -170,6 +189,10 @@ ExitCode exit_code_of(const std::vector<std::string>& statuses) {
 
 ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
   std::vector<Plan> plans = load_plans(request);
+  if (const int dropped = drop_repeated(plans); dropped > 0) {
+    err << fmt::format("kvmark: the plans hold {} case{} a second time; each case runs once\n",
+                       dropped, dropped == 1 ? "" : "s");
+  }
   if (request.dry_run) {
     out << dry_run_table(plans, memory_budget());
     return kExitFine;
@@ -186,7 +209,7 @@ ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
                       request.resume, as_run);
   if (!folder.warning.empty()) err << "kvmark: " << folder.warning << std::endl;
   const std::vector<std::string> planned = case_ids_of(plans);
-  drop_ended(plans, folder.ended);
+  drop_cases(plans, [&](const std::string& id) { return folder.ended.count(id) > 0; });
 
   Run all(std::move(plans), folder, request.worker, err);
   try {

@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <string_view>
 
+#include "bench/plan/document.h"
 #include "bench/record/environment.h"
 #include "bench/record/record.h"
 #include "engines/core/check.h"
@@ -25,6 +27,40 @@ std::string stamp() {
   text.erase(std::remove_if(text.begin(), text.end(), [](char c) { return c == '-' || c == ':'; }),
              text.end());
   return text;
+}
+
+// What no folder can be called, or no record could hold: before anything is made.
+void check_folder_name(const std::string& path) {
+  // Files with names as long as this lie in the folder.
+  constexpr size_t kFileBytes = 64;
+  if (!is_utf8(path)) {
+    throw UsageError(fmt::format("-o {}: not UTF-8 text; choose another name",
+                                 Json(path).dump(-1, ' ', false, Json::error_handler_t::replace)));
+  }
+  size_t longest = 0;
+  for (const fs::path& part : fs::path(path)) longest = std::max(longest, part.native().size());
+  if (longest > NAME_MAX || path.size() + kFileBytes > PATH_MAX) {
+    throw UsageError(
+        fmt::format("-o {}: too long; expected names of {} bytes at most and {} bytes "
+                    "altogether",
+                    path, NAME_MAX, PATH_MAX - kFileBytes));
+  }
+}
+
+void check_no_folder(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return;
+  throw UsageError(fmt::format("{}: is a folder; a run writes a file of that name", path));
+}
+
+// Of an earlier start: which cases have ended.
+void read_rows(RunFolder& folder) {
+  if (!fs::exists(folder.records_path())) return;
+  RecordFile file = read_records(folder.records_path());
+  if (file.torn) folder.warning = *file.torn + ": the last row is not whole; its case runs again";
+  for (const Json& row : latest_rows(std::move(file.records))) {
+    if (row.at("status") != "failed") folder.ended.insert(row.at("case_id").get<std::string>());
+  }
 }
 
 void make_folder(const std::string& path) {
@@ -86,6 +122,7 @@ void remove_stale_references(const std::string& folder) {
 
 RunFolder open_run_folder(const std::string& path, const std::string& name, bool resume,
                           const std::vector<Json>& plans) {
+  check_folder_name(path);
   RunFolder folder;
   folder.path = path;
   const std::string plan_path = path + "/plan.json";
@@ -95,6 +132,10 @@ RunFolder open_run_folder(const std::string& path, const std::string& name, bool
         "-o {}: there is a run in this folder; continue it with --resume, or choose another",
         path));
   }
+  for (const char* name : {"/plan.json", "/records.jsonl", "/workers.log"}) {
+    check_no_folder(path + name);
+  }
+  read_rows(folder);
   make_folder(path);
   remove_stale_references(path);
   const Json earlier = read_plan(plan_path);
@@ -103,13 +144,6 @@ RunFolder open_run_folder(const std::string& path, const std::string& name, bool
   write_whole(
       plan_path,
       Json({{"run_id", folder.run_id}, {"plans", all_plans(earlier, plans)}}).dump(2) + "\n");
-
-  if (!fs::exists(folder.records_path())) return folder;
-  RecordFile file = read_records(folder.records_path());
-  if (file.torn) folder.warning = *file.torn + ": the last row is not whole; its case runs again";
-  for (const Json& row : latest_rows(std::move(file.records))) {
-    if (row.at("status") != "failed") folder.ended.insert(row.at("case_id").get<std::string>());
-  }
   return folder;
 }
 
@@ -137,13 +171,20 @@ std::vector<Json> latest_rows(std::vector<Json> records) {
 }
 
 std::string records_path_of(const std::string& run) {
-  if (fs::is_directory(run)) {
-    const std::string path = run + "/records.jsonl";
-    if (fs::exists(path)) return path;
-    throw UsageError(fmt::format("{}: no run in this folder (records.jsonl is missing)", run));
+  std::error_code error;
+  std::string path = run;
+  if (fs::is_directory(run, error)) {
+    path += "/records.jsonl";
+    if (!fs::exists(path)) {
+      throw UsageError(fmt::format("{}: no run in this folder (records.jsonl is missing)", run));
+    }
+  } else if (!fs::exists(run, error)) {
+    throw UsageError(fmt::format("{}: no such run; expected its folder or a file of records", run));
   }
-  if (fs::exists(run)) return run;
-  throw UsageError(fmt::format("{}: no such run; expected its folder or a file of records", run));
+  if (read_records(path).records.empty()) {
+    throw UsageError(fmt::format("{}: holds no record of {}", path, kRecordSchema));
+  }
+  return path;
 }
 
 }  // namespace kvmark

@@ -20,7 +20,8 @@ struct RunFolder {
 // Makes `path` (with its parents) a new run's folder and writes plan.json: {"run_id", "plans"}.
 // With `resume` a run that is there is continued: its run_id, rows and plans stay, plans that
 // differ from all of them are added, and what a killed run left half done goes. Throws UsageError
-// when there is a run and `resume` is not set: nothing is ever overwritten.
+// when there is a run and `resume` is not set (nothing is ever overwritten), for a name that no
+// folder can have, and for rows that cannot be read; then nothing has been touched.
 RunFolder open_run_folder(const std::string& path, const std::string& name, bool resume,
                           const std::vector<nlohmann::ordered_json>& plans);
 
@@ -35,7 +36,7 @@ std::string default_run_folder(const std::string& name);
 std::vector<nlohmann::ordered_json> latest_rows(std::vector<nlohmann::ordered_json> records);
 
 // RUN on a command line: a run's folder, or a file of records. Throws UsageError when it is
-// neither.
+// neither, or holds no record.
 std::string records_path_of(const std::string& run);
 
 }  // namespace kvmark

@@ -110,6 +110,73 @@ TEST_F(RunTest, SeveralPlansShareTheFolder) {
   EXPECT_EQ(file().size(), 4u);
 }
 
+TEST_F(RunTest, EqualCasesRunOnce) {
+  request_.configs = {write_plan("one", "contiguous, paged"), write_plan("two", "paged, fp16")};
+  EXPECT_EQ(go(), kExitFine);
+  EXPECT_EQ(file().size(), 3u);
+  EXPECT_THAT(err_.str(), HasSubstr("the plans hold 1 case a second time"));
+  request_.dry_run = true;
+  request_.configs[1] = request_.configs[0];
+  EXPECT_EQ(go(), kExitFine);
+  EXPECT_THAT(out_.str(), HasSubstr("\n2 cases, "));
+}
+
+TEST_F(RunTest, ADryRunOfOneCaseCountsIt) {
+  request_.dry_run = true;
+  request_.configs = {write_plan("one", "contiguous")};
+  EXPECT_EQ(go(), kExitFine);
+  EXPECT_THAT(out_.str(), HasSubstr("\n1 case, "));
+}
+
+TEST_F(RunTest, ANameThatNoFolderCanHaveIsRefusedBeforeAnythingIsMade) {
+  for (const std::string& name :
+       {std::string("\xff"), std::string(256, 'x'),
+        "a/" + std::string(40, '/') + std::string(250, 'y') + "/" + std::string(4096, '/')}) {
+    request_.folder = folder_ / "made/" + name;
+    try {
+      go();
+      ADD_FAILURE() << name;
+    } catch (const UsageError& e) {
+      EXPECT_THAT(e.what(), testing::StartsWith("-o "));
+    }
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "made"));
+  }
+}
+
+TEST_F(RunTest, ResumeRefusesRowsOfOthersBeforeAnythingRuns) {
+  go();
+  const std::string rows = read_text(records()), plan = read_text(request_.folder + "/plan.json");
+  request_.resume = true;
+  request_.configs = {write_plan("two", "compressed")};
+  for (const std::string& bad : {std::string("{\"a\":1}\n"), std::string("garbage\n")}) {
+    std::ofstream(records(), std::ios::trunc) << bad << rows;
+    EXPECT_THROW(go(), UsageError) << bad;
+    EXPECT_THROW(records_path_of(records()).empty(), UsageError) << bad;
+    EXPECT_EQ(workers(), 0);
+    EXPECT_EQ(read_text(request_.folder + "/plan.json"), plan) << "nothing was touched";
+  }
+}
+
+TEST_F(RunTest, AFolderInAFilesPlaceIsRefused) {
+  request_.resume = true;
+  for (const char* name : {"/records.jsonl", "/workers.log"}) {
+    std::filesystem::create_directories(request_.folder + name);
+    EXPECT_THROW(go(), UsageError) << name;
+    EXPECT_EQ(workers(), 0);
+    std::filesystem::remove_all(request_.folder);
+  }
+}
+
+TEST_F(RunTest, ARunToExportHoldsARecord) {
+  const std::string path = folder_ / "x.jsonl";
+  for (const char* text : {"", "\n", "no record"}) {
+    std::ofstream(path, std::ios::trunc) << text;
+    EXPECT_THROW(records_path_of(path), UsageError) << text;
+  }
+  go();
+  EXPECT_EQ(records_path_of(request_.folder), records());
+}
+
 TEST_F(RunTest, ADryRunRunsNothing) {
   request_.dry_run = true;
   EXPECT_EQ(go(), kExitFine);
