@@ -129,9 +129,9 @@ TEST_F(RunTest, ADryRunOfOneCaseCountsIt) {
 }
 
 TEST_F(RunTest, ANameThatNoFolderCanHaveIsRefusedBeforeAnythingIsMade) {
-  for (const std::string& name :
-       {std::string("\xff"), std::string(256, 'x'),
-        "a/" + std::string(40, '/') + std::string(250, 'y') + "/" + std::string(4096, '/')}) {
+  std::string deep;
+  while (deep.size() < 4096) deep += "folder/";
+  for (const std::string& name : {std::string("\xff"), std::string(256, 'x'), deep}) {
     request_.folder = folder_ / "made/" + name;
     try {
       go();
@@ -151,7 +151,7 @@ TEST_F(RunTest, ResumeRefusesRowsOfOthersBeforeAnythingRuns) {
   for (const std::string& bad : {std::string("{\"a\":1}\n"), std::string("garbage\n")}) {
     std::ofstream(records(), std::ios::trunc) << bad << rows;
     EXPECT_THROW(go(), UsageError) << bad;
-    EXPECT_THROW(records_path_of(records()).empty(), UsageError) << bad;
+    EXPECT_THROW(records_path_of(records()), UsageError) << bad;
     EXPECT_EQ(workers(), 0);
     EXPECT_EQ(read_text(request_.folder + "/plan.json"), plan) << "nothing was touched";
   }
