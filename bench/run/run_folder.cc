@@ -181,7 +181,8 @@ std::string records_path_of(const std::string& run) {
   } else if (!fs::exists(run, error)) {
     throw UsageError(fmt::format("{}: no such run; expected its folder or a file of records", run));
   }
-  if (read_records(path).records.empty()) {
+  // A pipe can be read only once.
+  if (fs::is_regular_file(path, error) && read_records(path).records.empty()) {
     throw UsageError(fmt::format("{}: holds no record of {}", path, kRecordSchema));
   }
   return path;
