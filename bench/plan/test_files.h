@@ -57,4 +57,7 @@ inline std::string plan_error(const std::string& text, const std::vector<Overrid
   return "no error";
 }
 
+// The first case of a plan.
+inline Case first(const Plan& plan) { return plan.groups.at(0).cases.at(0); }
+
 }  // namespace kvmark
