@@ -50,7 +50,7 @@ std::string engines() {
 std::string codec_list() {
   std::vector<Cells> rows{{"codec", "bits/element", "kernel", "tolerance"}};
   for (const Codec& codec : codecs()) {
-    const TileSpec tile = codec.tile(kCommonDim);
+    const TileSpec tile = codec.k.tile(kCommonDim);
     const double bits = 8.0 * static_cast<double>(tile.bytes) / tile.tokens / kCommonDim;
     rows.push_back({std::string(codec.name), fmt::format("{:g}", bits), std::string(codec.kernel),
                     fmt::format("{:g}", codec.tolerance)});

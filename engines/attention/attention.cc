@@ -24,18 +24,39 @@ constexpr int kItemsPerThread = 4;
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 int rows_for(int queries, int group) { return std::max(1, queries / group); }
 
-// Visits positions [first, last) in runs that lie in one block of memory.
-// visit(span, slot, rows, offset): `offset` positions behind `first`.
+// What is prefetched lies so many bytes behind what is read, in each of the two streams: enough to
+// cover the memory's latency, little enough to stay in the first-level cache.
+constexpr int64_t kPrefetchBytes = 4096;
+constexpr int kMaxAhead = 16;
+
+int runs_ahead(const TileSpec& tile) {
+  const int64_t run_bytes = tile.bytes * kTileRows / tile.tokens;
+  return static_cast<int>(std::clamp<int64_t>(kPrefetchBytes / run_bytes, 1, kMaxAhead));
+}
+
+// Visits positions [first, last) in runs of up to kTileRows slots that lie in one block of memory.
+// visit(position, k, v): of the run's first row; its place in a block of positions is not set.
 template <typename Visit>
-void for_each_run(std::span<const Span> spans, int first, int last, Visit visit) {
+void for_each_run(std::span<const Span> spans, int head, int first, int last, Visit visit) {
   for (const Span& span : spans) {
     int from = std::max(first, span.first_position);
     const int to = std::min(last, span.first_position + span.count);
     while (from < to) {
-      const int slot = span.first_slot + from - span.first_position;
-      const int rows = std::min(to - from, span.block_slots - slot % span.block_slots);
-      visit(span, slot, rows, from - first);
-      from += rows;
+      // Along one block the addresses only grow: what is slow is looked up once for it.
+      int slot = span.first_slot + from - span.first_position;
+      const int block_end = std::min(to, from + span.block_slots - slot % span.block_slots);
+      const std::byte* block = span.block(slot);
+      const std::byte* k = block + head * span.k_head_bytes;
+      const std::byte* v = block + span.v_offset + head * span.v_head_bytes;
+      slot %= span.block_slots;
+      while (from < block_end) {
+        const int rows = std::min(block_end - from, kTileRows - slot % kTileRows);
+        visit(from,
+              TileRun{k + slot / span.k_tokens * span.k_tile_bytes, slot % span.k_tokens, rows},
+              TileRun{v + slot / span.v_tokens * span.v_tile_bytes, slot % span.v_tokens, rows});
+        from += rows;
+        slot += rows;
+      }
     }
   }
 }
@@ -84,17 +105,16 @@ AttentionDriver::AttentionDriver(const AttentionShape& shape, const Codec& k, co
           pool.threads() == 1 || group_ == 0
               ? 0
               : std::min(max_rows, ceil_div(kItemsPerThread * pool.threads(), shape.kv_heads))),
+      q_floats_(static_cast<int>(k.prepared_floats(shape.k_dim))),
+      k_ahead_(runs_ahead(k.k.tile(shape.k_dim))),
+      v_ahead_(runs_ahead(v.v.tile(shape.v_dim))),
       pool_(pool) {
   check(group_ > 0 && group_ * shape.kv_heads == shape.heads && shape.k_dim > 0 && shape.v_dim > 0,
         "attention of {} query heads over {} KV heads, k_dim {}, v_dim {}", shape.heads,
         shape.kv_heads, shape.k_dim, shape.v_dim);
   check(max_rows > 0 && max_len > 0, "attention for {} rows of {} positions", max_rows, max_len);
 
-  const int64_t state_floats = sizeof(AttentionState) / sizeof(float);
-  const int64_t per_query = shape.k_dim + kBlock + 2 * shape.v_dim + 2 * state_floats;
-  const int64_t floats = max_queries_ * per_query + kBlock * std::max(shape.k_dim, shape.v_dim);
-  scratch_floats_ = (floats + 15) / 16 * 16 + 16;  // no cache line belongs to two threads
-  scratch_ = Buffer(sizeof(float) * scratch_floats_ * pool.threads());
+  for (int thread = 0; thread < pool.threads(); ++thread) scratch_.push_back(make_scratch());
   item_end_.reserve(max_rows);
   row_end_.reserve(max_rows);
 
@@ -103,22 +123,66 @@ AttentionDriver::AttentionDriver(const AttentionShape& shape, const Codec& k, co
   part_outputs_ = Buffer(sizeof(float) * parts * shape.v_dim);
 }
 
+AttentionDriver::Scratch AttentionDriver::make_scratch() const {
+  Scratch scratch;
+  const int64_t queries = max_queries_;
+  struct Part {
+    float** at;
+    int64_t floats;
+  };
+  const Part parts[] = {{&scratch.q, queries * q_floats_},
+                        {&scratch.s, queries * kBlock},
+                        {&scratch.o, queries * shape_.v_dim},
+                        {&scratch.l, queries * kTileRows},
+                        {&scratch.m, queries},
+                        {&scratch.total, queries * shape_.v_dim},
+                        {&scratch.rows, int64_t{kBlock + 1} * std::max(shape_.k_dim, shape_.v_dim)}};
+  const auto on_cache_lines = [](int64_t floats) { return (floats + 15) / 16 * 16; };
+  int64_t floats = 0;
+  for (const Part& part : parts) floats += on_cache_lines(part.floats);
+  scratch.memory = Buffer(sizeof(float) * floats);
+  float* next = scratch.memory.as<float>();
+  for (const Part& part : parts) {
+    *part.at = next;
+    next += on_cache_lines(part.floats);
+  }
+  scratch.totals.resize(queries);
+  // A span's ends and blocks may cut runs down to one row.
+  scratch.k_runs.reserve(kSplit + kTileRows * kMaxAhead);
+  scratch.v_runs.reserve(kSplit + kTileRows * kMaxAhead);
+  scratch.positions.reserve(kSplit + kTileRows * kMaxAhead);
+  return scratch;
+}
+
 void AttentionDriver::attend(std::span<const QueryPiece> pieces) {
   plan(pieces);
   const int items = item_end_.empty() ? 0 : item_end_.back();
   const int rows = row_end_.empty() ? 0 : row_end_.back();
   const bool apart = splits_ > 1 && rows <= part_rows_ && items < kItemsPerThread * pool_.threads();
-  if (!apart) {
-    pool_.run(items, [&](int index, int thread) {
-      attend_whole(item_at(pieces, index), scratch_of(thread));
-    });
-    return;
-  }
-  pool_.run(items * splits_, [&](int index, int thread) {
-    attend_part(item_at(pieces, index / splits_), index % splits_, scratch_of(thread));
+  if (apart) return attend_apart(pieces, items);
+  pool_.run(items, [&](int index, int thread) {
+    attend_whole(item_at(pieces, index), scratch_[thread]);
+  });
+}
+
+// Each thread takes ranges of neighbouring splits, through which it reads on without a pause.
+void AttentionDriver::attend_apart(std::span<const QueryPiece> pieces, int items) {
+  const int units = items * splits_;
+  const int ranges = std::min(units, kItemsPerThread * pool_.threads());
+  pool_.run(ranges, [&](int index, int thread) {
+    Scratch& scratch = scratch_[thread];
+    int prepared = -1;
+    for (int unit = units * int64_t{index} / ranges; unit < units * int64_t{index + 1} / ranges;
+         ++unit) {
+      const Item item = item_at(pieces, unit / splits_);
+      if (unit % splits_ >= splits_of(item)) continue;
+      if (unit / splits_ != prepared) prepare_queries(item, scratch);
+      prepared = unit / splits_;
+      attend_part(item, unit % splits_, scratch);
+    }
   });
   pool_.run(items, [&](int index, int thread) {
-    merge_parts(item_at(pieces, index), scratch_of(thread));
+    merge_parts(item_at(pieces, index), scratch_[thread]);
   });
 }
 
@@ -167,87 +231,88 @@ AttentionDriver::Item AttentionDriver::item_at(std::span<const QueryPiece> piece
           .rows = std::min(row_block_, piece.rows - first_row)};
 }
 
-AttentionDriver::Scratch AttentionDriver::scratch_of(int thread) {
-  float* next = scratch_.as<float>() + thread * scratch_floats_;
-  const auto take = [&next](int64_t floats) {
-    float* taken = next;
-    next += floats;
-    return taken;
-  };
-  Scratch scratch;
-  scratch.s = take(int64_t{max_queries_} * kBlock);  // first: on a cache line
-  scratch.rows = take(int64_t{kBlock} * std::max(shape_.k_dim, shape_.v_dim));
-  scratch.q = take(int64_t{max_queries_} * shape_.k_dim);
-  scratch.o = take(int64_t{max_queries_} * shape_.v_dim);
-  scratch.total = take(int64_t{max_queries_} * shape_.v_dim);
-  scratch.states = reinterpret_cast<AttentionState*>(take(int64_t{max_queries_} * 2));
-  scratch.totals = reinterpret_cast<AttentionState*>(take(int64_t{max_queries_} * 2));
-  return scratch;
-}
-
 int AttentionDriver::splits_of(const Item& item) const { return ceil_div(item.visible(), kSplit); }
 
-void AttentionDriver::pack_queries(const Item& item, const Scratch& scratch) const {
-  for (int row = 0; row < item.rows; ++row) {
-    const int64_t head = int64_t{item.first_row + row} * shape_.heads + item.kv_head * group_;
-    std::copy_n(item.piece->q + head * shape_.k_dim, int64_t{group_} * shape_.k_dim,
-                scratch.q + int64_t{row} * group_ * shape_.k_dim);
+void AttentionDriver::prepare_queries(const Item& item, Scratch& scratch) const {
+  for (int i = 0; i < item.rows * group_; ++i) {
+    const int64_t head = int64_t{item.first_row + i / group_} * shape_.heads +
+                         item.kv_head * group_ + i % group_;
+    k_.prepare(item.piece->q + head * shape_.k_dim, shape_.k_dim,
+               scratch.q + int64_t{i} * q_floats_);
   }
 }
 
-// Positions [first, last) of one block into the states and outputs of the queries that see them.
-void AttentionDriver::attend_block(const Item& item, int first, int last,
-                                   const Scratch& scratch) const {
-  // Rows in front of the block see none of it.
-  const int skipped = std::max(0, first - item.first_position()) * group_;
-  const int queries = item.rows * group_ - skipped;
-  float* s = scratch.s + int64_t{skipped} * kBlock;
-  float* o = scratch.o + int64_t{skipped} * shape_.v_dim;
-
-  std::fill_n(s, int64_t{queries} * kBlock, kEmpty.m);
-  for_each_run(item.piece->spans, first, last, [&](const Span& span, int slot, int rows, int at) {
-    const TileRun run{span.k_tile(item.kv_head, slot), slot % span.k_tokens, rows};
-    k_.scores(scratch.q + int64_t{skipped} * shape_.k_dim, shape_.k_dim, queries, shape_.k_dim, run,
-              s + at, kBlock, scratch.rows);
-  });
-  for (int i = 0; i < queries; ++i) {
-    const int position = item.first_position() + (skipped + i) / group_;
-    AttentionState& state = scratch.states[skipped + i];
-    const int visible = std::min(position + 1 - first, kBlock);
-    const float factor = softmax_.block(s + int64_t{i} * kBlock, visible, &state.m, &state.l);
-    if (factor != 1.0f) softmax_.scale(o + int64_t{i} * shape_.v_dim, shape_.v_dim, factor);
+// The runs of positions [first, last), and how many those are: behind them stand the runs that are
+// prefetched only.
+size_t AttentionDriver::list_runs(const Item& item, int first, int last, Scratch& scratch) const {
+  scratch.k_runs.clear();
+  scratch.v_runs.clear();
+  scratch.positions.clear();
+  const int seen = std::min(item.visible(), last + kTileRows * std::max(k_ahead_, v_ahead_));
+  size_t count = 0;
+  for_each_run(item.piece->spans, item.kv_head, first, seen,
+               [&](int position, TileRun k, TileRun v) {
+                 k.at = v.at = position % kBlock;
+                 scratch.k_runs.push_back(k);
+                 scratch.v_runs.push_back(v);
+                 scratch.positions.push_back(position);
+                 count += position < last;
+               });
+  const size_t all = scratch.k_runs.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (i + k_ahead_ < all) scratch.k_runs[i].ahead = scratch.k_runs[i + k_ahead_].tiles;
+    if (i + v_ahead_ < all) scratch.v_runs[i].ahead = scratch.v_runs[i + v_ahead_].tiles;
   }
-  for_each_run(item.piece->spans, first, last, [&](const Span& span, int slot, int rows, int at) {
-    const TileRun run{span.v_tile(item.kv_head, slot), slot % span.v_tokens, rows};
-    v_.accumulate(s + at, kBlock, queries, shape_.v_dim, run, o, shape_.v_dim, scratch.rows);
-  });
+  return count;
 }
 
-// One split into scratch.states and scratch.o.
-void AttentionDriver::attend_split(const Item& item, int split, const Scratch& scratch) const {
+// The rows of one block of positions from `first` on, which are `runs` of the scratch's runs from
+// `from` on, into the states of the queries that see them.
+void AttentionDriver::attend_block(const Item& item, int first, size_t from, size_t runs,
+                                   Scratch& scratch) const {
+  // Queries in front of the block see none of it.
+  const int skipped = std::max(0, first - item.first_position());
+  const int rows = item.rows - skipped;
+  const int64_t query = int64_t{skipped} * group_;
+  const int queries = rows * group_;
+  float* s = scratch.s + query * kBlock;
+  const SoftmaxStates states{scratch.m + query, scratch.l + query * kTileRows,
+                             scratch.o + query * shape_.v_dim, shape_.v_dim};
+  int covered = 0;
+  for (size_t i = from; i < from + runs; ++i) covered += scratch.k_runs[i].rows;
+  if (covered < kBlock) std::fill_n(s, int64_t{queries} * kBlock, kEmpty.m);
+  k_.scores(scratch.q + query * q_floats_, queries, shape_.k_dim, {&scratch.k_runs[from], runs}, s,
+            scratch.rows);
+  softmax_.block(s, rows, group_, item.first_position() + skipped + 1 - first, states);
+  v_.accumulate(s, queries, shape_.v_dim, {&scratch.v_runs[from], runs}, states.o, scratch.rows);
+}
+
+// One split into m, l and o of the scratch, o divided by the sum.
+void AttentionDriver::attend_split(const Item& item, int split, Scratch& scratch) const {
   const int queries = item.rows * group_;
-  std::fill_n(scratch.states, queries, kEmpty);
+  std::fill_n(scratch.m, queries, kEmpty.m);
+  std::fill_n(scratch.l, int64_t{queries} * kTileRows, 0.0f);
   std::fill_n(scratch.o, int64_t{queries} * shape_.v_dim, 0.0f);
-  const int end = std::min((split + 1) * kSplit, item.visible());
-  for (int first = split * kSplit; first < end; first += kBlock) {
-    attend_block(item, first, std::min(first + kBlock, end), scratch);
+  const int begin = split * kSplit, end = std::min((split + 1) * kSplit, item.visible());
+  const size_t count = list_runs(item, begin, end, scratch);
+  for (size_t from = 0, to = 0; from < count; from = to) {
+    const int block = scratch.positions[from] / kBlock;
+    while (to < count && scratch.positions[to] / kBlock == block) ++to;
+    attend_block(item, block * kBlock, from, to - from, scratch);
   }
-  for (int i = 0; i < queries; ++i) {
-    const float l = scratch.states[i].l;
-    if (l > 0) softmax_.scale(scratch.o + int64_t{i} * shape_.v_dim, shape_.v_dim, 1.0f / l);
-  }
+  softmax_.finish(queries, {scratch.m, scratch.l, scratch.o, shape_.v_dim});
 }
 
-void AttentionDriver::attend_whole(const Item& item, const Scratch& scratch) const {
+void AttentionDriver::attend_whole(const Item& item, Scratch& scratch) const {
   const int queries = item.rows * group_;
-  pack_queries(item, scratch);
-  std::fill_n(scratch.totals, queries, kEmpty);
+  prepare_queries(item, scratch);
+  std::fill_n(scratch.totals.begin(), queries, kEmpty);
   std::fill_n(scratch.total, int64_t{queries} * shape_.v_dim, 0.0f);
   for (int split = 0; split < splits_of(item); ++split) {
     attend_split(item, split, scratch);
     for (int i = 0; i < queries; ++i) {
       const int64_t at = int64_t{i} * shape_.v_dim;
-      merge_states(scratch.totals[i], scratch.total + at, scratch.states[i], scratch.o + at,
+      merge_states(scratch.totals[i], scratch.total + at, split_state(scratch, i), scratch.o + at,
                    shape_.v_dim);
     }
   }
@@ -260,21 +325,19 @@ int64_t AttentionDriver::part_index(const Item& item, int query, int split) cons
   return (int64_t{row} * shape_.heads + head) * splits_ + split;
 }
 
-void AttentionDriver::attend_part(const Item& item, int split, const Scratch& scratch) {
-  if (split >= splits_of(item)) return;
-  pack_queries(item, scratch);
+void AttentionDriver::attend_part(const Item& item, int split, Scratch& scratch) {
   attend_split(item, split, scratch);
   for (int i = 0; i < item.rows * group_; ++i) {
     const int64_t part = part_index(item, i, split);
-    part_states_.as<AttentionState>()[part] = scratch.states[i];
+    part_states_.as<AttentionState>()[part] = split_state(scratch, i);
     std::copy_n(scratch.o + int64_t{i} * shape_.v_dim, shape_.v_dim,
                 part_outputs_.as<float>() + part * shape_.v_dim);
   }
 }
 
-void AttentionDriver::merge_parts(const Item& item, const Scratch& scratch) const {
+void AttentionDriver::merge_parts(const Item& item, Scratch& scratch) const {
   const int queries = item.rows * group_;
-  std::fill_n(scratch.totals, queries, kEmpty);
+  std::fill_n(scratch.totals.begin(), queries, kEmpty);
   std::fill_n(scratch.total, int64_t{queries} * shape_.v_dim, 0.0f);
   for (int i = 0; i < queries; ++i) {
     for (int split = 0; split < splits_of(item); ++split) {

@@ -72,29 +72,39 @@ class AttentionDriver {
     int first_position() const { return piece->first_position + first_row; }
     int visible() const { return first_position() + rows; }  // positions that the last row sees
   };
-  // Views into one thread's part of scratch_, for up to max_queries_ queries.
+  // One thread's memory, for up to max_queries_ queries.
   struct Scratch {
-    float* q;      // (queries, k_dim)
-    float* s;      // (queries, kBlock): scores, then probabilities
-    float* o;      // (queries, v_dim): of one split
-    float* total;  // (queries, v_dim): of the splits so far
-    float* rows;   // (kBlock, max(k_dim, v_dim)): decoded
-    AttentionState* states;
-    AttentionState* totals;
+    Buffer memory;  // of the floats below
+    float* q;       // (queries, q_floats_): prepared
+    float* s;       // (queries, kBlock): scores, then probabilities
+    float* o;       // (queries, v_dim): of one split
+    float* l;       // (queries, kTileRows): of one split, see SoftmaxStates
+    float* m;       // (queries): of one split
+    float* total;   // (queries, v_dim): of the splits so far
+    float* rows;    // (kBlock + 1, max(k_dim, v_dim)): decoded
+    std::vector<AttentionState> totals;
+    // Of one split, and behind them the runs that are prefetched only.
+    std::vector<TileRun> k_runs, v_runs;
+    std::vector<int> positions;  // by run: of its first row
   };
 
   void plan(std::span<const QueryPiece> pieces);
   Item item_at(std::span<const QueryPiece> pieces, int index) const;
-  Scratch scratch_of(int thread);
+  Scratch make_scratch() const;
   int splits_of(const Item& item) const;
+  void attend_apart(std::span<const QueryPiece> pieces, int items);
 
-  void pack_queries(const Item& item, const Scratch& scratch) const;
-  void attend_block(const Item& item, int first, int last, const Scratch& scratch) const;
-  void attend_split(const Item& item, int split, const Scratch& scratch) const;
+  void prepare_queries(const Item& item, Scratch& scratch) const;
+  size_t list_runs(const Item& item, int first, int last, Scratch& scratch) const;
+  void attend_block(const Item& item, int first, size_t from, size_t runs, Scratch& scratch) const;
+  void attend_split(const Item& item, int split, Scratch& scratch) const;
   void write_out(const Item& item, const Scratch& scratch) const;
-  void attend_whole(const Item& item, const Scratch& scratch) const;
-  void attend_part(const Item& item, int split, const Scratch& scratch);
-  void merge_parts(const Item& item, const Scratch& scratch) const;
+  void attend_whole(const Item& item, Scratch& scratch) const;
+  void attend_part(const Item& item, int split, Scratch& scratch);
+  void merge_parts(const Item& item, Scratch& scratch) const;
+  AttentionState split_state(const Scratch& scratch, int query) const {
+    return {scratch.m[query], scratch.l[query * kTileRows]};
+  }
   int64_t part_index(const Item& item, int query, int split) const;
 
   const AttentionShape shape_;
@@ -105,9 +115,10 @@ class AttentionDriver {
   const int max_rows_, max_len_;
   const int max_queries_;  // of an item
   const int part_rows_;    // rows of a call whose splits may be worked on apart
+  const int q_floats_;     // of a prepared query
+  const int k_ahead_, v_ahead_;  // runs between what is read and what is prefetched
   ThreadPool& pool_;
-  int64_t scratch_floats_ = 0;  // of a thread
-  Buffer scratch_;
+  std::vector<Scratch> scratch_;  // by thread
 
   // Of the call.
   int row_block_ = 1;          // rows of an item

@@ -28,7 +28,7 @@ class TestCache {
   TestCache(const AttentionShape& shape, const Codec& k, const Codec& v, int max_len, int block = 0,
             bool shuffled = false)
       : shape_(shape), k_(k), v_(v) {
-    const TileSpec k_tile = k.tile(shape.k_dim), v_tile = v.tile(shape.v_dim);
+    const TileSpec k_tile = k.k.tile(shape.k_dim), v_tile = v.v.tile(shape.v_dim);
     const int unit = std::max(k_tile.tokens, v_tile.tokens);
     span_.block_slots = block > 0 ? block : (max_len + unit - 1) / unit * unit;
     span_.k_tokens = k_tile.tokens;
@@ -55,9 +55,9 @@ class TestCache {
   void append(const float* k, const float* v) {
     const int slot = span_.count++;
     for (int head = 0; head < shape_.kv_heads; ++head) {
-      k_.encode(k + head * shape_.k_dim, shape_.k_dim, mutable_tile(span_.k_tile(head, slot)),
+      k_.k.encode(k + head * shape_.k_dim, shape_.k_dim, mutable_tile(span_.k_tile(head, slot)),
                 slot % span_.k_tokens);
-      v_.encode(v + head * shape_.v_dim, shape_.v_dim, mutable_tile(span_.v_tile(head, slot)),
+      v_.v.encode(v + head * shape_.v_dim, shape_.v_dim, mutable_tile(span_.v_tile(head, slot)),
                 slot % span_.v_tokens);
     }
   }
@@ -80,9 +80,9 @@ class TestCache {
     std::vector<float> k(int64_t{count} * shape_.k_dim), v(int64_t{count} * shape_.v_dim);
     for (int kv_head = 0; kv_head < shape_.kv_heads; ++kv_head) {
       for (int slot = 0; slot < count; ++slot) {
-        k_.decode(span_.k_tile(kv_head, slot), slot % span_.k_tokens, shape_.k_dim,
+        k_.k.decode(span_.k_tile(kv_head, slot), slot % span_.k_tokens, shape_.k_dim,
                   k.data() + int64_t{slot} * shape_.k_dim);
-        v_.decode(span_.v_tile(kv_head, slot), slot % span_.v_tokens, shape_.v_dim,
+        v_.v.decode(span_.v_tile(kv_head, slot), slot % span_.v_tokens, shape_.v_dim,
                   v.data() + int64_t{slot} * shape_.v_dim);
       }
       const int group = shape_.heads / shape_.kv_heads;

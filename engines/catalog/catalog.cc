@@ -21,10 +21,11 @@ std::optional<Refusal> refuse(fmt::format_string<Args...> text, Args&&... args) 
   return Refusal{fmt::format(text, std::forward<Args>(args)...)};
 }
 
-std::optional<Refusal> check_codec(const char* side, const std::string& name, int dim) {
+std::optional<Refusal> check_codec(const char* side, TileForm Codec::*form, const std::string& name,
+                                   int dim) {
   const Codec* codec = find_codec(name);
   if (codec == nullptr) return refuse("{}: no codec `{}`", side, name);
-  const TileSpec tile = codec->tile(dim);
+  const TileSpec tile = (codec->*form).tile(dim);
   if (tile.bytes <= 0) return refuse("{}: {} cannot hold heads of {} channels", side, name, dim);
   if (!tile.row_writable) {
     return refuse(
@@ -156,7 +157,7 @@ std::string use_of(const EngineSpec& engine) {
     return "never for speed: the baseline that shows what a cache saves; no bytes between steps";
   }
   constexpr int kDim = 64;
-  const TileSpec tile = find_codec(engine.k_codec)->tile(kDim);
+  const TileSpec tile = find_codec(engine.k_codec)->k.tile(kDim);
   const double bits = 8.0 * static_cast<double>(tile.bytes) / tile.tokens / kDim;
   const char* layout =
       engine.layout == LayoutKind::contiguous
@@ -179,8 +180,8 @@ std::optional<Refusal> check_engine(const EngineSpec& engine, const KvSpec& spec
   if (!refusal && spec.max_len > kMaxLength) {
     refusal = refuse("{} positions in a sequence; at most {}", spec.max_len, kMaxLength);
   }
-  if (!refusal) refusal = check_codec("k", engine.k_codec, spec.k_dim);
-  if (!refusal) refusal = check_codec("v", engine.v_codec, spec.v_dim);
+  if (!refusal) refusal = check_codec("k", &Codec::k, engine.k_codec, spec.k_dim);
+  if (!refusal) refusal = check_codec("v", &Codec::v, engine.v_codec, spec.v_dim);
   if (!refusal) refusal = check_layout(engine, spec);
   if (!refusal) refusal = check_size(engine, spec);
   if (refusal) refusal->reason = fmt::format("engine `{}`: {}", engine.name(), refusal->reason);

@@ -16,8 +16,8 @@ const Codec& codec_of(const std::string& name) {
 StoreSpec store_spec(const EngineSpec& engine, const KvSpec& spec) {
   return {.layers = spec.layers,
           .kv_heads = spec.kv_heads,
-          .k = codec_of(engine.k_codec).tile(spec.k_dim),
-          .v = codec_of(engine.v_codec).tile(spec.v_dim),
+          .k = codec_of(engine.k_codec).k.tile(spec.k_dim),
+          .v = codec_of(engine.v_codec).v.tile(spec.v_dim),
           .max_seqs = spec.max_seqs,
           .max_len = spec.max_len,
           .max_rows = spec.max_rows,
@@ -33,8 +33,8 @@ LiveBytes live_bytes(const EngineSpec& engine, const KvSpec& spec, int64_t rows)
   if (engine.layout == LayoutKind::recompute) return {};
   const Codec& k = codec_of(engine.k_codec);
   const Codec& v = codec_of(engine.v_codec);
-  const TileSpec k_tile = k.tile(spec.k_dim);
-  const TileSpec v_tile = v.tile(spec.v_dim);
+  const TileSpec k_tile = k.k.tile(spec.k_dim);
+  const TileSpec v_tile = v.v.tile(spec.v_dim);
   const int64_t heads = rows * spec.layers * spec.kv_heads;
   const int64_t scales = heads * (k.scale_bytes(spec.k_dim) + v.scale_bytes(spec.v_dim));
   const int64_t all = heads * k_tile.bytes / k_tile.tokens + heads * v_tile.bytes / v_tile.tokens;

@@ -18,9 +18,27 @@ HWY_BEFORE_NAMESPACE();
 namespace kvmark {
 namespace HWY_NAMESPACE {
 
+// The formats whose kernels are their own.
+template <>
+struct KernelsOf<F32> {
+  using type = DenseKernels<float>;
+};
+template <>
+struct KernelsOf<F16> {
+  using type = DenseKernels<hwy::float16_t>;
+};
+template <>
+struct KernelsOf<Bf16> {
+  using type = DenseKernels<hwy::bfloat16_t>;
+};
+template <>
+struct KernelsOf<Fp8E4m3> {
+  using type = DenseKernels<E4m3Code>;
+};
+
 template <typename... Formats>
 std::vector<Codec> codecs_of_list(FormatList<Formats...>) {
-  return {GenericKernels<Formats>::codec()...};
+  return {make_codec<Formats>()...};
 }
 
 std::vector<Codec> make_codecs() { return codecs_of_list(RegisteredFormats()); }

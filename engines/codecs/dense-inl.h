@@ -1,12 +1,16 @@
-// Dense f32 kernels over a few rows in L1, compiled for each SIMD target.
+// Kernels over tiles of plain numbers (dense.h), compiled for each SIMD target.
 //
 // The order of operations that lead to one result is fixed: it depends on neither the number of
-// queries or rows in the call nor the place of a row in it. Register tiles only change which
-// results are worked on together.
+// queries in the call nor the place of a row in it. Register tiles only change which results are
+// worked on together.
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 
+#include "engines/codecs/codec.h"
 #include "engines/codecs/lanes-inl.h"
 
 // Highway's include guard for code that is compiled several times.
@@ -21,190 +25,241 @@ HWY_BEFORE_NAMESPACE();
 namespace kvmark {
 namespace HWY_NAMESPACE {
 
-// 512-bit targets have 32 vector registers, the others may have 16: the side of a tile of sums.
-inline constexpr int kTileRows = kLanes == 16 ? 4 : 2;
+inline constexpr int kTileVectors = kTileRows / kLanes;
 
-// One level of the tree that sums lanes: neighbours are added; the sums of `a` become the lower
-// half of the result, those of `b` the upper.
-HWY_INLINE FloatVec add_neighbours(FloatVec a, FloatVec b) {
-#if HWY_TARGET == HWY_SCALAR
-  return hn::Add(a, b);  // one lane has no neighbour: never called
-#else
-  const FloatTag d;
-  return hn::Add(hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a));
-#endif
+// Register tiles: sums of up to kMaxQueries queries at once. 512-bit targets have 32 vector
+// registers, the others may have 16.
+inline constexpr int kMaxQueries = kLanes == 16 ? 4 : kLanes == 8 ? 3 : 1;
+inline constexpr int kMaxKeyTiles = kLanes == 16 ? 2 : 1;
+inline constexpr int kValueVectors = kLanes == 16 ? 4 : 2;
+
+// The next register tile's share of `queries`: tiles of nearly equal size, so that none is left
+// with a single query.
+HWY_INLINE int next_queries(int queries) {
+  if (queries >= 2 * kMaxQueries) return kMaxQueries;
+  return queries > kMaxQueries ? (queries + 1) / 2 : queries;
 }
 
-// Sums the lanes of each of kCount vectors, a power of two ≤ kLanes; sum i stands in lane i.
-// kWidth: lanes still to be summed of each vector.
-template <int kCount, int kWidth>
-HWY_INLINE FloatVec sum_lanes(const FloatVec* v) {
-  if constexpr (kWidth == 1) {
-    return v[0];
-  } else if constexpr (kCount == 1) {
-    const FloatVec next[1] = {add_neighbours(v[0], v[0])};
-    return sum_lanes<1, kWidth / 2>(next);
-  } else {
-    FloatVec next[kCount / 2];
-    for (int i = 0; i < kCount / 2; ++i) next[i] = add_neighbours(v[2 * i], v[2 * i + 1]);
-    return sum_lanes<kCount / 2, kWidth / 2>(next);
+// Calls body.template operator()<n>() for n = queries ≤ kMaxQueries.
+template <typename Body>
+HWY_INLINE void with_queries(int queries, const Body& body) {
+  if constexpr (kMaxQueries >= 4) {
+    if (queries == 4) return body.template operator()<4>();
   }
+  if constexpr (kMaxQueries >= 3) {
+    if (queries == 3) return body.template operator()<3>();
+    if (queries == 2) return body.template operator()<2>();
+  }
+  body.template operator()<1>();
 }
 
-// s(query, row) for kQueries × kRows pairs. A dot product is one fused chain per lane in ascending
-// order, then the tree over the lanes.
-template <int kQueries, int kRows>
-HWY_INLINE void dot_tile(const float* q, int64_t q_stride, const float* rows, int64_t row_stride,
-                         int dim, float* s, int64_t s_stride) {
-  constexpr int kPairs = kQueries * kRows;
+HWY_INLINE void prefetch_lines(const std::byte* from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64) hwy::Prefetch(from + i);
+}
+
+// A tile of keys, (dim, kTileRows) words; `ahead` may be null.
+template <typename T>
+struct KeyTile {
+  const T* words;
+  const std::byte* ahead;
+};
+
+// Scores of kQueries × (kTiles · kTileRows) pairs, those of a tile side by side at s + kTileRows ·
+// tile. A dot product is two fused chains, over the even and the odd channels.
+template <typename T, int kQueries, int kTiles>
+HWY_INLINE void score_tiles(const float* q, int dim, const KeyTile<T>* tiles, float* s) {
+  constexpr int kVectors = kTiles * kTileVectors;
   const FloatTag tag;
-  FloatVec sums[kPairs];
-  for (int i = 0; i < kPairs; ++i) sums[i] = hn::Zero(tag);
+  FloatVec even[kQueries * kVectors], odd[kQueries * kVectors];
+  KVMARK_UNROLL(16)
+  for (int i = 0; i < kQueries * kVectors; ++i) even[i] = odd[i] = hn::Zero(tag);
+  const auto add_channel = [&](int d, FloatVec* sums) HWY_ATTR {
+    FloatVec keys[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      keys[v] = load(tiles[v / kTileVectors].words + int64_t{d} * kTileRows +
+                     v % kTileVectors * kLanes);
+    }
+    for (int i = 0; i < kQueries; ++i) {
+      const FloatVec query = hn::Set(tag, q[int64_t{i} * dim + d]);
+      for (int v = 0; v < kVectors; ++v) {
+        sums[i * kVectors + v] = hn::MulAdd(query, keys[v], sums[i * kVectors + v]);
+      }
+    }
+  };
+  constexpr int64_t kPairBytes = 2 * kTileRows * sizeof(T);
   int d = 0;
-  for (; d + kLanes <= dim; d += kLanes) {
-    FloatVec row[kRows];
-    for (int r = 0; r < kRows; ++r) row[r] = hn::LoadU(tag, rows + r * row_stride + d);
-    for (int i = 0; i < kQueries; ++i) {
-      const FloatVec query = hn::LoadU(tag, q + i * q_stride + d);
-      for (int r = 0; r < kRows; ++r) {
-        sums[i * kRows + r] = hn::MulAdd(query, row[r], sums[i * kRows + r]);
-      }
+  for (; d + 2 <= dim; d += 2) {
+    for (int t = 0; t < kTiles; ++t) {
+      if (tiles[t].ahead) prefetch_lines(tiles[t].ahead + d / 2 * kPairBytes, kPairBytes);
     }
+    add_channel(d, even);
+    add_channel(d + 1, odd);
   }
-  if (d < dim) {
-    FloatVec row[kRows];
-    for (int r = 0; r < kRows; ++r) row[r] = load_first(rows + r * row_stride + d, dim - d);
-    for (int i = 0; i < kQueries; ++i) {
-      const FloatVec query = load_first(q + i * q_stride + d, dim - d);
-      for (int r = 0; r < kRows; ++r) {
-        sums[i * kRows + r] = hn::MulAdd(query, row[r], sums[i * kRows + r]);
-      }
-    }
-  }
-  constexpr int kTogether = kPairs < kLanes ? kPairs : kLanes;
-  constexpr int kStored = kPairs < kLanes ? kLanes : kPairs;
-  HWY_ALIGN float dots[kStored];
-  for (int i = 0; i < kPairs; i += kTogether) {
-    hn::Store(sum_lanes<kTogether, kLanes>(sums + i), tag, dots + i);
-  }
+  if (d < dim) add_channel(d, even);
   for (int i = 0; i < kQueries; ++i) {
-    for (int r = 0; r < kRows; ++r) s[i * s_stride + r] = dots[i * kRows + r];
+    for (int v = 0; v < kVectors; ++v) {
+      hn::StoreU(hn::Add(even[i * kVectors + v], odd[i * kVectors + v]), tag,
+                 s + i * kBlock + v * kLanes);
+    }
   }
 }
 
-template <int kQueries>
-HWY_INLINE void dot_queries(const float* q, int64_t q_stride, const float* rows, int64_t row_stride,
-                            int count, int dim, float* s, int64_t s_stride) {
-  int r = 0;
-  for (; r + kTileRows <= count; r += kTileRows) {
-    dot_tile<kQueries, kTileRows>(q, q_stride, rows + r * row_stride, row_stride, dim, s + r,
-                                  s_stride);
-  }
-  for (; r < count; ++r) {
-    dot_tile<kQueries, 1>(q, q_stride, rows + r * row_stride, row_stride, dim, s + r, s_stride);
-  }
-}
-
-// s(query, row) = Σ_d q(query, d) · rows(row, d) for `count` rows. The rows stay in L1 while the
-// queries pass by.
-inline HWY_NOINLINE void dot_rows(const float* q, int64_t q_stride, int queries, const float* rows,
-                                  int64_t row_stride, int count, int dim, float* s,
-                                  int64_t s_stride) {
-  int i = 0;
-  for (; i + 4 <= queries; i += 4) {
-    dot_queries<4>(q + i * q_stride, q_stride, rows, row_stride, count, dim, s + i * s_stride,
-                   s_stride);
-  }
-  for (; i + 2 <= queries; i += 2) {
-    dot_queries<2>(q + i * q_stride, q_stride, rows, row_stride, count, dim, s + i * s_stride,
-                   s_stride);
-  }
-  if (i < queries) {
-    dot_queries<1>(q + i * q_stride, q_stride, rows, row_stride, count, dim, s + i * s_stride,
-                   s_stride);
+template <typename T, int kTiles>
+HWY_INLINE void score_queries(const float* q, int queries, int dim, KeyTile<T>* tiles, float* s) {
+  while (queries > 0) {
+    const int n = next_queries(queries);
+    with_queries(n, [&]<int kQueries>() HWY_ATTR {
+      score_tiles<T, kQueries, kTiles>(q, dim, tiles, s);
+    });
+    for (int t = 0; t < kTiles; ++t) tiles[t].ahead = nullptr;  // once is enough
+    queries -= n;
+    q += int64_t{n} * dim;
+    s += n * kBlock;
   }
 }
 
-// o(query, ·) += Σ_row p(query, row) · rows(row, ·) for kVectors vectors of channels: one fused
-// chain per channel, rows in ascending order.
-template <int kQueries, int kVectors>
-HWY_INLINE void add_tile(const float* p, int64_t p_stride, const float* rows, int64_t row_stride,
-                         int count, float* o, int64_t o_stride) {
+// Codec::scores over tiles that stand at tile_of(run).
+template <typename T, typename TileOf>
+HWY_INLINE void score_runs(const float* q, int queries, int dim, std::span<const TileRun> runs,
+                           float* s, const TileOf& tile_of) {
+  const auto whole = [](const TileRun& run) { return run.rows == kTileRows; };
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const TileRun& run = runs[i];
+    if constexpr (kMaxKeyTiles == 2) {
+      if (i + 1 < runs.size() && whole(run) && whole(runs[i + 1]) &&
+          runs[i + 1].at == run.at + kTileRows) {
+        KeyTile<T> tiles[2] = {{tile_of(run), run.ahead}, {tile_of(runs[i + 1]), runs[i + 1].ahead}};
+        score_queries<T, 2>(q, queries, dim, tiles, s + run.at);
+        ++i;
+        continue;
+      }
+    }
+    KeyTile<T> tile[1] = {{tile_of(run), run.ahead}};
+    if (whole(run)) {
+      score_queries<T, 1>(q, queries, dim, tile, s + run.at);
+      continue;
+    }
+    // The other rows of the tile belong to others or hold nothing yet: their scores are dropped.
+    for (int j = 0; j < queries; ++j) {
+      float all[kBlock];
+      score_queries<T, 1>(q + int64_t{j} * dim, 1, dim, tile, all);
+      const int from = run.first_slot % kTileRows;
+      for (int r = 0; r < run.rows; ++r) s[j * kBlock + run.at + r] = all[from + r];
+    }
+  }
+}
+
+// Rows of values, `stride` words between them; `ahead` may be null.
+template <typename T>
+struct ValueRows {
+  const T* words;
+  int rows;
+  int at;  // of the first row's probability
+  const std::byte* ahead;
+};
+
+// o(query, ·) += Σ_row p(query, row) · rows(row, ·) for kVectors vectors of channels from d on: one
+// fused chain per channel, rows in ascending order.
+template <typename T, int kQueries, int kVectors>
+HWY_INLINE void add_channels(const float* p, int dim, std::span<const ValueRows<T>> runs, int d,
+                             float* o) {
   const FloatTag tag;
   FloatVec sums[kQueries * kVectors];
   for (int i = 0; i < kQueries; ++i) {
     for (int c = 0; c < kVectors; ++c) {
-      sums[i * kVectors + c] = hn::LoadU(tag, o + i * o_stride + c * kLanes);
+      sums[i * kVectors + c] = hn::LoadU(tag, o + int64_t{i} * dim + d + c * kLanes);
     }
   }
-  for (int r = 0; r < count; ++r) {
-    FloatVec row[kVectors];
-    for (int c = 0; c < kVectors; ++c) {
-      row[c] = hn::LoadU(tag, rows + r * row_stride + c * kLanes);
-    }
-    for (int i = 0; i < kQueries; ++i) {
-      const FloatVec weight = hn::Set(tag, p[i * p_stride + r]);
-      for (int c = 0; c < kVectors; ++c) {
-        sums[i * kVectors + c] = hn::MulAdd(weight, row[c], sums[i * kVectors + c]);
+  for (const ValueRows<T>& run : runs) {
+    for (int r = 0; r < run.rows; ++r) {
+      const int64_t at = int64_t{r} * dim + d;
+      constexpr int64_t kBytes = kVectors * kLanes * sizeof(T);
+      if (run.ahead) prefetch_lines(run.ahead + at * static_cast<int64_t>(sizeof(T)), kBytes);
+      FloatVec row[kVectors];
+      for (int c = 0; c < kVectors; ++c) row[c] = load(run.words + at + c * kLanes);
+      for (int i = 0; i < kQueries; ++i) {
+        const FloatVec weight = hn::Set(tag, p[i * kBlock + run.at + r]);
+        for (int c = 0; c < kVectors; ++c) {
+          sums[i * kVectors + c] = hn::MulAdd(weight, row[c], sums[i * kVectors + c]);
+        }
       }
     }
   }
   for (int i = 0; i < kQueries; ++i) {
     for (int c = 0; c < kVectors; ++c) {
-      hn::StoreU(sums[i * kVectors + c], tag, o + i * o_stride + c * kLanes);
+      hn::StoreU(sums[i * kVectors + c], tag, o + int64_t{i} * dim + d + c * kLanes);
     }
   }
 }
 
-// The last channels, fewer than a vector.
-template <int kQueries>
-HWY_INLINE void add_tail(const float* p, int64_t p_stride, const float* rows, int64_t row_stride,
-                         int count, int channels, float* o, int64_t o_stride) {
+// The last channels from d on, fewer than a vector.
+template <typename T, int kQueries>
+HWY_INLINE void add_tail(const float* p, int dim, std::span<const ValueRows<T>> runs, int d,
+                         float* o) {
   const FloatTag tag;
+  const int channels = dim - d;
   FloatVec sums[kQueries];
-  for (int i = 0; i < kQueries; ++i) sums[i] = load_first(o + i * o_stride, channels);
-  for (int r = 0; r < count; ++r) {
-    const FloatVec row = load_first(rows + r * row_stride, channels);
-    for (int i = 0; i < kQueries; ++i) {
-      sums[i] = hn::MulAdd(hn::Set(tag, p[i * p_stride + r]), row, sums[i]);
+  for (int i = 0; i < kQueries; ++i) sums[i] = load_first(o + int64_t{i} * dim + d, channels);
+  for (const ValueRows<T>& run : runs) {
+    for (int r = 0; r < run.rows; ++r) {
+      const FloatVec row = load_first(run.words + int64_t{r} * dim + d, channels);
+      for (int i = 0; i < kQueries; ++i) {
+        sums[i] = hn::MulAdd(hn::Set(tag, p[i * kBlock + run.at + r]), row, sums[i]);
+      }
     }
   }
-  for (int i = 0; i < kQueries; ++i) store_first(sums[i], o + i * o_stride, channels);
+  for (int i = 0; i < kQueries; ++i) store_first(sums[i], o + int64_t{i} * dim + d, channels);
 }
 
-template <int kQueries>
-HWY_INLINE void add_queries(const float* p, int64_t p_stride, const float* rows, int64_t row_stride,
-                            int count, int dim, float* o, int64_t o_stride) {
-  int d = 0;
-  for (; d + kTileRows * kLanes <= dim; d += kTileRows * kLanes) {
-    add_tile<kQueries, kTileRows>(p, p_stride, rows + d, row_stride, count, o + d, o_stride);
-  }
-  for (; d + kLanes <= dim; d += kLanes) {
-    add_tile<kQueries, 1>(p, p_stride, rows + d, row_stride, count, o + d, o_stride);
-  }
-  if (d < dim) {
-    add_tail<kQueries>(p, p_stride, rows + d, row_stride, count, dim - d, o + d, o_stride);
+// Codec::accumulate over rows that stand where `runs` says.
+template <typename T>
+HWY_INLINE void add_rows(const float* p, int queries, int dim, std::span<ValueRows<T>> runs,
+                         float* o) {
+  while (queries > 0) {
+    const int n = next_queries(queries);
+    with_queries(n, [&]<int kQueries>() HWY_ATTR {
+      const std::span<const ValueRows<T>> rows = runs;
+      int d = 0;
+      for (; d + kValueVectors * kLanes <= dim; d += kValueVectors * kLanes) {
+        add_channels<T, kQueries, kValueVectors>(p, dim, rows, d, o);
+      }
+      for (; d + kLanes <= dim; d += kLanes) add_channels<T, kQueries, 1>(p, dim, rows, d, o);
+      if (d < dim) add_tail<T, kQueries>(p, dim, rows, d, o);
+    });
+    for (ValueRows<T>& run : runs) run.ahead = nullptr;  // once is enough
+    queries -= n;
+    p += n * kBlock;
+    o += int64_t{n} * dim;
   }
 }
 
-// o(query, d) += Σ_row p(query, row) · rows(row, d) for `count` rows.
-inline HWY_NOINLINE void add_rows(const float* p, int64_t p_stride, int queries, const float* rows,
-                                  int64_t row_stride, int count, int dim, float* o,
-                                  int64_t o_stride) {
-  int i = 0;
-  for (; i + 4 <= queries; i += 4) {
-    add_queries<4>(p + i * p_stride, p_stride, rows, row_stride, count, dim, o + i * o_stride,
-                   o_stride);
+// Queries as they come.
+struct PlainQueries {
+  static int64_t prepared_floats(int dim) { return dim; }
+  static void prepare(const float* q, int dim, float* prepared) { std::copy_n(q, dim, prepared); }
+};
+
+// The kernels of a DenseFormat, whose words are T to Highway.
+template <typename T>
+struct DenseKernels : PlainQueries {
+  static std::string_view kernel() { return hwy::TargetName(HWY_TARGET); }
+
+  static void scores(const float* q, int queries, int dim, std::span<const TileRun> runs, float* s,
+                     float* /*scratch*/) {
+    score_runs<T>(q, queries, dim, runs, s,
+                  [](const TileRun& run) { return reinterpret_cast<const T*>(run.tiles); });
   }
-  for (; i + 2 <= queries; i += 2) {
-    add_queries<2>(p + i * p_stride, p_stride, rows, row_stride, count, dim, o + i * o_stride,
-                   o_stride);
+  static void accumulate(const float* p, int queries, int dim, std::span<const TileRun> runs,
+                         float* o, float* /*scratch*/) {
+    ValueRows<T> rows[kBlock];
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const TileRun& run = runs[i];
+      rows[i] = {reinterpret_cast<const T*>(run.tiles) + int64_t{run.first_slot} * dim, run.rows,
+                 run.at, run.ahead};
+    }
+    add_rows<T>(p, queries, dim, {rows, runs.size()}, o);
   }
-  if (i < queries) {
-    add_queries<1>(p + i * p_stride, p_stride, rows, row_stride, count, dim, o + i * o_stride,
-                   o_stride);
-  }
-}
+};
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE

@@ -1,6 +1,9 @@
-// The kernel that every format has: a run of rows is decoded to f32, then the dense kernels work on
-// it. Compiled for each SIMD target, with the format's encode and decode inlined into it.
+// From a format to its Codec, compiled for each SIMD target, with the format's encode and decode
+// inlined into it; and the kernel that every format has: rows are decoded to f32, then the dense
+// kernels work on them.
 #include <hwy/highway.h>
+
+#include <algorithm>
 
 #include "engines/codecs/codec.h"
 
@@ -17,65 +20,124 @@ HWY_BEFORE_NAMESPACE();
 namespace kvmark {
 namespace HWY_NAMESPACE {
 
+// The structs that say how a format stores keys and values: its own, or itself for both.
 template <typename Format>
-struct GenericKernels {
-  static int encode(const float* row, int dim, std::byte* tile, int slot) {
-    return Format::encode(row, dim, tile, slot);
-  }
-  static void decode(const std::byte* tile, int slot, int dim, float* row) {
-    decode_rows({tile, slot, 1}, dim, row);
-  }
+struct SidesOf {
+  using Keys = Format;
+  using Values = Format;
+};
+template <typename Format>
+  requires requires { typename Format::Keys; }
+struct SidesOf<Format> {
+  using Keys = typename Format::Keys;
+  using Values = typename Format::Values;
+};
 
+template <typename Side>
+struct FormOf {
+  static int encode(const float* row, int dim, std::byte* tile, int slot) {
+    return Side::encode(row, dim, tile, slot);
+  }
   // The only place where decode is inlined, once a format and target: it is what takes long to
   // compile.
-  static HWY_NOINLINE void decode_rows(const TileRun& run, int dim, float* rows) {
-    const TileSpec tile = Format::tile(dim);
-    for (int r = 0; r < run.rows; ++r) {
-      const int slot = run.first_slot + r;
-      Format::decode(run.tiles + slot / tile.tokens * tile.bytes, slot % tile.tokens, dim,
-                     rows + int64_t{r} * dim);
+  static HWY_NOINLINE void decode(const std::byte* tile, int slot, int dim, float* row) {
+    Side::decode(tile, slot, dim, row);
+  }
+  static void decode_row(const TileRun& run, int r, int dim, float* row) {
+    const TileSpec tile = Side::tile(dim);
+    const int slot = run.first_slot + r;
+    decode(run.tiles + slot / tile.tokens * tile.bytes, slot % tile.tokens, dim, row);
+  }
+  static TileForm form() { return {&Side::tile, &encode, &decode}; }
+};
+
+template <typename Format>
+struct GenericKernels : PlainQueries {
+  static std::string_view kernel() { return "generic"; }
+  using Keys = FormOf<typename SidesOf<Format>::Keys>;
+  using Values = FormOf<typename SidesOf<Format>::Values>;
+
+  // scratch: two tiles of f32 keys, (dim, kTileRows) each, and a row.
+  static void scores(const float* q, int queries, int dim, std::span<const TileRun> runs, float* s,
+                     float* scratch) {
+    float* row = scratch + int64_t{kBlock} * dim;
+    for (const TileRun& run : runs) {
+      for (int r = 0; r < run.rows; ++r) {
+        Keys::decode_row(run, r, dim, row);
+        const int at = run.at + r;
+        float* lane = scratch + int64_t{at / kTileRows} * kTileRows * dim + at % kTileRows;
+        for (int d = 0; d < dim; ++d) lane[int64_t{d} * kTileRows] = row[d];
+      }
     }
+    TileRun decoded[kBlock];
+    const size_t count = runs_of_positions(runs, decoded);
+    score_runs<float>(q, queries, dim, {decoded, count}, s, [&](const TileRun& run) {
+      return scratch + int64_t{run.at / kTileRows} * kTileRows * dim;
+    });
   }
 
-  // Rows as floats, `stride` floats between them.
-  struct Rows {
-    const float* data;
-    int64_t stride;
-  };
-  static HWY_INLINE Rows decode_run(const TileRun& run, int dim, float* scratch) {
-    if constexpr (requires { Format::rows_in_place(run.tiles); }) {
-      const int64_t stride = Format::tile(dim).bytes / static_cast<int64_t>(sizeof(float));
-      return {Format::rows_in_place(run.tiles) + run.first_slot * stride, stride};
-    } else {
-      decode_rows(run, dim, scratch);
-      return {scratch, dim};
+  // scratch: (kBlock, dim) f32 values.
+  static void accumulate(const float* p, int queries, int dim, std::span<const TileRun> runs,
+                         float* o, float* scratch) {
+    for (const TileRun& run : runs) {
+      for (int r = 0; r < run.rows; ++r) {
+        Values::decode_row(run, r, dim, scratch + int64_t{run.at + r} * dim);
+      }
     }
+    TileRun decoded[kBlock];
+    const size_t count = runs_of_positions(runs, decoded);
+    ValueRows<float> rows[kBlock];
+    for (size_t i = 0; i < count; ++i) {
+      const int at = decoded[i].at;
+      rows[i] = {scratch + int64_t{at} * dim, decoded[i].rows, at, nullptr};
+    }
+    add_rows<float>(p, queries, dim, {rows, count}, o);
   }
 
-  static void scores(const float* q, int q_stride, int queries, int dim, const TileRun& keys,
-                     float* s, int s_stride, float* scratch) {
-    const Rows rows = decode_run(keys, dim, scratch);
-    dot_rows(q, q_stride, queries, rows.data, rows.stride, keys.rows, dim, s, s_stride);
-  }
-  static void accumulate(const float* p, int p_stride, int queries, int dim, const TileRun& values,
-                         float* o, int o_stride, float* scratch) {
-    const Rows rows = decode_run(values, dim, scratch);
-    add_rows(p, p_stride, queries, rows.data, rows.stride, values.rows, dim, o, o_stride);
-  }
-
-  static Codec codec() {
-    return {.name = Format::kName,
-            .kernel = "generic",
-            .tolerance = Format::kTolerance,
-            .stored_bound = Format::kStoredBound,
-            .tile = &Format::tile,
-            .scale_bytes = &Format::scale_bytes,
-            .encode = &encode,
-            .decode = &decode,
-            .scores = &scores,
-            .accumulate = &accumulate};
+ private:
+  // The runs as they are once each row stands at its position in the block, in tiles of kTileRows:
+  // joined where they meet, cut where a tile ends.
+  static size_t runs_of_positions(std::span<const TileRun> runs, TileRun* joined) {
+    size_t count = 0;
+    for (const TileRun& run : runs) {
+      const int end = run.at + run.rows;
+      for (int at = run.at; at < end;) {
+        const int next = std::min(end, (at / kTileRows + 1) * kTileRows);
+        const bool meets = count > 0 && at % kTileRows != 0 &&
+                           joined[count - 1].at + joined[count - 1].rows == at;
+        if (meets) {
+          joined[count - 1].rows += next - at;
+        } else {
+          joined[count++] = {.first_slot = at % kTileRows, .rows = next - at, .at = at};
+        }
+        at = next;
+      }
+    }
+    return count;
   }
 };
+
+// The kernels of a format: those that a KernelsOf names for it, or the generic ones.
+template <typename Format>
+struct KernelsOf {
+  using type = GenericKernels<Format>;
+};
+
+template <typename Format>
+Codec make_codec() {
+  using Kernels = typename KernelsOf<Format>::type;
+  return {.name = Format::kName,
+          .kernel = Kernels::kernel(),
+          .tolerance = Format::kTolerance,
+          .stored_bound = Format::kStoredBound,
+          .scale_bytes = &Format::scale_bytes,
+          .k = FormOf<typename SidesOf<Format>::Keys>::form(),
+          .v = FormOf<typename SidesOf<Format>::Values>::form(),
+          .prepared_floats = &Kernels::prepared_floats,
+          .prepare = &Kernels::prepare,
+          .scores = &Kernels::scores,
+          .accumulate = &Kernels::accumulate};
+}
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE

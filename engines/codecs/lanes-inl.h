@@ -12,6 +12,16 @@
 #define KVMARK_CODECS_LANES_INL_H_
 #endif
 
+// Sets of vectors that are filled in a loop stay in registers only where the loop is unrolled.
+#undef KVMARK_PRAGMA
+#undef KVMARK_UNROLL
+#define KVMARK_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define KVMARK_UNROLL(times) KVMARK_PRAGMA(unroll times)
+#else
+#define KVMARK_UNROLL(times) KVMARK_PRAGMA(GCC unroll times)
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace kvmark {
 namespace HWY_NAMESPACE {
@@ -28,6 +38,22 @@ HWY_INLINE FloatVec load(const hwy::float16_t* p) {
 }
 HWY_INLINE FloatVec load(const hwy::bfloat16_t* p) {
   return hn::PromoteTo(FloatTag(), hn::LoadU(hn::Rebind<hwy::bfloat16_t, FloatTag>(), p));
+}
+
+
+// An fp8:e4m3 code (engines/codecs/fp8.h).
+struct E4m3Code {
+  uint8_t bits;
+};
+HWY_INLINE FloatVec load(const E4m3Code* p) {
+  const hn::Rebind<uint8_t, FloatTag> bytes;
+  const hn::Rebind<uint16_t, FloatTag> words;
+  const auto code = hn::PromoteTo(words, hn::LoadU(bytes, &p->bits));
+  // As f16 bits, sign and exponent in place, a code means 2^−8 of its value, subnormals too.
+  const auto sign = hn::ShiftLeft<8>(hn::And(code, hn::Set(words, 0x80)));
+  const auto magnitude = hn::ShiftLeft<7>(hn::And(code, hn::Set(words, 0x7f)));
+  const auto half = hn::BitCast(hn::Rebind<hwy::float16_t, FloatTag>(), hn::Or(sign, magnitude));
+  return hn::Mul(hn::PromoteTo(FloatTag(), half), hn::Set(FloatTag(), 256.0f));
 }
 
 // The first n < kLanes numbers at p, the other lanes 0; touches nothing behind them.

@@ -5,7 +5,10 @@
 
 // Kernels keep vectors in arrays, which the scalable vectors of SVE and RVV do not allow; those
 // machines run their fixed-size target.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+// Processors without SSE4 are too old to be measured: one target less to compile.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+// The target with integer dot products (VNNI) is left out by default.
+#define HWY_WANT_AVX3_DL
 
 #include <hwy/targets.h>
 

@@ -178,9 +178,9 @@ void CpuEngine::do_read(SeqId seq, int layer, int first, int rows, Tensor k, Ten
   for (int i = 0; i < rows; ++i) {
     const int slot = span.first_slot + first + i - span.first_position;
     for (int head = 0; head < spec().kv_heads; ++head) {
-      k_.decode(span.k_tile(head, slot), slot % span.k_tokens, spec().k_dim,
+      k_.k.decode(span.k_tile(head, slot), slot % span.k_tokens, spec().k_dim,
                 k.row(i) + int64_t{head} * spec().k_dim);
-      v_.decode(span.v_tile(head, slot), slot % span.v_tokens, spec().v_dim,
+      v_.v.decode(span.v_tile(head, slot), slot % span.v_tokens, spec().v_dim,
                 v.row(i) + int64_t{head} * spec().v_dim);
     }
   }

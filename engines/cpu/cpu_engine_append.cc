@@ -32,7 +32,7 @@ RowAppender::RowAppender(const KvSpec& spec, const Codec& k, const Codec& v, con
       v_(v),
       rope_(rope),
       pool_(pool),
-      unit_(std::lcm(kTaskRows, std::lcm(k.tile(k_dim_).tokens, v.tile(v_dim_).tokens))),
+      unit_(std::lcm(kTaskRows, std::lcm(k.k.tile(k_dim_).tokens, v.v.tile(v_dim_).tokens))),
       found_(static_cast<size_t>(pool.threads())),
       scratch_floats_((std::max(k_dim_, v_dim_) + kCacheLineFloats - 1) / kCacheLineFloats *
                       kCacheLineFloats) {
@@ -78,10 +78,10 @@ void RowAppender::append_head(const Task& task, const Span& span, int head, Tens
     load(k.row(task.packed + i) + int64_t{head} * k_dim_, k_dim_);
     if (rope_) rope_->apply(position, 1, k_dim_, scratch);
     found.saturated +=
-        k_.encode(scratch, k_dim_, writable(span.k_tile(head, slot)), slot % span.k_tokens);
+        k_.k.encode(scratch, k_dim_, writable(span.k_tile(head, slot)), slot % span.k_tokens);
     load(v.row(task.packed + i) + int64_t{head} * v_dim_, v_dim_);
     found.saturated +=
-        v_.encode(scratch, v_dim_, writable(span.v_tile(head, slot)), slot % span.v_tokens);
+        v_.v.encode(scratch, v_dim_, writable(span.v_tile(head, slot)), slot % span.v_tokens);
   }
 }
 
