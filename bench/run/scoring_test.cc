@@ -115,7 +115,7 @@ TEST_F(ScoringTest, TheReferenceHasNoDivergenceFromItself) {
   EXPECT_EQ(same["nll"], same["nll_reference"]);
   EXPECT_EQ(same["positions"], kPositions);
   EXPECT_GT(same["nll"].get<double>(), 1);
-  EXPECT_EQ(kld("paged:7", 16), 0);
+  EXPECT_EQ(kld("paged:32", 16), 0);
   EXPECT_LT(kld("recompute", 16), 1e-9);
 }
 
@@ -137,9 +137,9 @@ TEST_F(ScoringTest, CoarserFormatsLoseMore) {
 }
 
 TEST_F(ScoringTest, LeavesNoMarkOnTheMemoryOfTheRounds) {
-  Workload full(make_case("paged:4", 16), 0);
+  Workload full(make_case("paged:16", 16), 0);
   const Reference reference = make_reference(full);
-  Workload workload(make_case("paged:4", 16), 0);
+  Workload workload(make_case("paged:16", 16), 0);
   verify(workload, &reference);
   const Footprint footprint = workload.round().footprint;
   const int64_t row = 2 * kHead * 4;

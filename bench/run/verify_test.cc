@@ -38,7 +38,7 @@ TEST_P(VerifyTest, PassesAtBothLevelsAndSeveralDepths) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, VerifyTest,
                          testing::Values("recompute", "contiguous", "paged", "fp16", "compressed",
-                                         "paged:7/int4:g32", "contiguous/k=int8:g64,v=fp8:e4m3",
+                                         "paged:48/int4:g32", "contiguous/k=int8:g64,v=fp8:e4m3",
                                          "contiguous/f32/grow:2"));
 
 // Stands between the engine and the oracle and spoils what the oracle is shown.

@@ -47,7 +47,7 @@ struct AttentionShape {
 
 // Work is split at fixed absolute positions, multiples of kSplit; each split has its own softmax
 // state, and the states are merged in ascending order, whether one thread did them all or not.
-inline constexpr int kSplit = 512;
+inline constexpr int kSplit = 1024;
 
 class AttentionDriver {
  public:

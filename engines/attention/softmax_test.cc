@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "engines/codecs/simd.h"
@@ -18,41 +20,77 @@ class Softmax : public testing::TestWithParam<int64_t> {
   const SoftmaxKernels kernels_ = softmax_kernels(GetParam());
 };
 
+// The states of some queries with outputs of kDim channels.
+struct States {
+  static constexpr int kDim = 37;
+  explicit States(int queries)
+      : m(queries, kNothing), l(queries * kTileRows), o(queries * kDim) {}
+  SoftmaxStates view() { return {m.data(), l.data(), o.data(), kDim}; }
+  float sum(int query) const {
+    return std::accumulate(l.begin() + query * kTileRows, l.begin() + (query + 1) * kTileRows, 0.0f);
+  }
+  std::vector<float> m, l, o;
+};
+
 TEST_P(Softmax, BlockByBlockEqualsAllAtOnce) {
   for (float spread : {1.0f, 30.0f, 1e5f}) {
     std::vector<float> scores(3 * kBlock);
     for (size_t i = 0; i < scores.size(); ++i) {
       scores[i] = spread * std::sin(3.7f * static_cast<float>(i));
     }
-    float m = kNothing, l = 0, o = 0;
     double largest = kNothing, total = 0, expected = 0;
     for (float score : scores) largest = std::max<double>(largest, score);
     for (size_t i = 0; i < scores.size(); ++i) {
       total += std::exp(scores[i] - largest);
       expected += std::exp(scores[i] - largest) * static_cast<double>(i);
     }
+    States states(1);
     for (int first = 0; first < 3 * kBlock; first += kBlock) {
       std::vector<float> p(scores.begin() + first, scores.begin() + first + kBlock);
-      o *= kernels_.block(p.data(), kBlock, &m, &l);
-      for (int i = 0; i < kBlock; ++i) o += p[i] * static_cast<float>(first + i);
+      kernels_.block(p.data(), 1, 1, kBlock, states.view());
+      for (int i = 0; i < kBlock; ++i) {
+        for (float& o : states.o) o += p[i] * static_cast<float>(first + i);
+      }
     }
-    EXPECT_EQ(m, static_cast<float>(largest));
-    EXPECT_NEAR(l, total, 2e-6 * total) << spread;
-    EXPECT_NEAR(o, expected, 2e-6 * expected) << spread;
+    EXPECT_EQ(states.m[0], static_cast<float>(largest));
+    EXPECT_NEAR(states.sum(0), total, 2e-6 * total) << spread;
+    kernels_.finish(1, states.view());
+    EXPECT_NEAR(states.l[0], total, 2e-6 * total) << spread;
+    for (float o : states.o) EXPECT_NEAR(o, expected / total, 4e-6 * expected / total) << spread;
+  }
+}
+
+TEST_P(Softmax, TheExponentialIsRightEverywhere) {
+  for (float x = 0; x > -86.9f; x -= 0.0137f) {
+    std::vector<float> s(kBlock, kNothing);
+    s[0] = 0;
+    s[1] = x;
+    States states(1);
+    kernels_.block(s.data(), 1, 1, kBlock, states.view());
+    ASSERT_NEAR(s[1], std::exp(double{x}), 4e-7 * std::exp(double{x})) << x;
   }
 }
 
 TEST_P(Softmax, WhatIsNotVisibleHasProbabilityZero) {
+  const int group = 3;
   for (int visible = 1; visible <= kBlock; ++visible) {
-    std::vector<float> s(kBlock, 1.0f);
-    for (int i = visible; i < kBlock; ++i) s[i] = i % 2 ? NAN : 100.0f;
-    if (visible > 1) s[0] = kNothing;
-    float m = kNothing, l = 0;
-    EXPECT_EQ(kernels_.block(s.data(), visible, &m, &l), 1.0f);
-    EXPECT_EQ(m, 1.0f);
-    EXPECT_EQ(l, static_cast<float>(visible > 1 ? visible - 1 : 1));
-    for (int i = 0; i < kBlock; ++i) {
-      EXPECT_EQ(s[i], i < visible && (visible == 1 || i > 0) ? 1.0f : 0.0f) << i;
+    // Two rows: the second sees one position more.
+    std::vector<float> s(2 * group * kBlock, 1.0f);
+    for (int query = 0; query < 2 * group; ++query) {
+      for (int i = visible + query / group; i < kBlock; ++i) {
+        s[query * kBlock + i] = i % 2 ? NAN : 100.0f;
+      }
+      if (visible > 1) s[query * kBlock] = kNothing;
+    }
+    States states(2 * group);
+    kernels_.block(s.data(), 2, group, visible, states.view());
+    for (int query = 0; query < 2 * group; ++query) {
+      const int seen = std::min(kBlock, visible + query / group);
+      EXPECT_EQ(states.m[query], 1.0f);
+      EXPECT_EQ(states.sum(query), static_cast<float>(visible > 1 ? seen - 1 : seen));
+      for (int i = 0; i < kBlock; ++i) {
+        EXPECT_EQ(s[query * kBlock + i], i < seen && (visible == 1 || i > 0) ? 1.0f : 0.0f) << i;
+      }
     }
   }
 }
@@ -60,21 +98,37 @@ TEST_P(Softmax, WhatIsNotVisibleHasProbabilityZero) {
 TEST_P(Softmax, ABlockOfNothingLeavesTheState) {
   for (float before : {kNothing, 2.5f}) {
     std::vector<float> s(kBlock, kNothing);
-    float m = before, l = before == kNothing ? 0.0f : 3.0f;
-    const float l_before = l;
-    EXPECT_EQ(kernels_.block(s.data(), kBlock, &m, &l), 1.0f);
-    EXPECT_EQ(m, before);
-    EXPECT_EQ(l, l_before);
+    States states(1);
+    states.m[0] = before;
+    states.l[0] = before == kNothing ? 0.0f : 3.0f;
+    states.o.assign(States::kDim, 7.0f);
+    const auto l = states.l;
+    kernels_.block(s.data(), 1, 1, kBlock, states.view());
+    EXPECT_EQ(states.m[0], before);
+    EXPECT_EQ(states.l, l);
+    for (float o : states.o) EXPECT_EQ(o, 7.0f);
     for (float p : s) EXPECT_EQ(p, 0.0f);
   }
 }
 
-TEST_P(Softmax, ScaleTouchesItsFloatsOnly) {
-  for (int n : {0, 1, 5, 16, 37}) {
-    std::vector<float> x(n + 1, 3.0f);
-    kernels_.scale(x.data(), n, 0.5f);
-    for (int i = 0; i < n; ++i) EXPECT_EQ(x[i], 1.5f);
-    EXPECT_EQ(x[n], 3.0f);
+TEST_P(Softmax, NaNComesThrough) {
+  std::vector<float> s(kBlock, 1.0f);
+  s[5] = NAN;
+  States states(1);
+  kernels_.block(s.data(), 1, 1, kBlock, states.view());
+  EXPECT_TRUE(std::isnan(states.sum(0)));
+}
+
+TEST_P(Softmax, FinishDividesWhatWasSeen) {
+  States states(2);
+  states.l[0] = 4.0f;
+  states.o.assign(2 * States::kDim, 6.0f);
+  kernels_.finish(2, states.view());
+  EXPECT_EQ(states.l[0], 4.0f);
+  EXPECT_EQ(states.l[kTileRows], 0.0f);
+  for (int d = 0; d < States::kDim; ++d) {
+    EXPECT_EQ(states.o[d], 1.5f);
+    EXPECT_EQ(states.o[States::kDim + d], 6.0f);
   }
 }
 

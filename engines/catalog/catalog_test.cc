@@ -61,7 +61,8 @@ TEST(CheckEngine, SaysWhyACombinationCannotBe) {
   EXPECT_THAT(refusal_of("recompute/f32/grow"), HasSubstr("nothing can grow"));
   EXPECT_THAT(refusal_of("paged:16/f32/grow"), HasSubstr("contiguous only"));
   EXPECT_EQ(refusal_of("contiguous/f32/grow:1.5"), "");
-  EXPECT_EQ(refusal_of("paged:17/k=f16,v=int4:g32"), "");
+  EXPECT_EQ(refusal_of("paged:48/k=f16,v=int4:g32"), "");
+  EXPECT_THAT(refusal_of("paged:8/f16"), HasSubstr("use a multiple of 16"));
   EXPECT_THAT(refusal_of("paged:16/f32/grow"), HasSubstr("engine `paged:16/f32/grow:2`"));
 
   EngineSpec spec = parse_engine("paged");
@@ -80,8 +81,8 @@ TEST(CheckEngine, RefusesImpossibleShapes) {
   EXPECT_THAT(refusal_of("contiguous", shape(INT_MAX, 8, 8, INT_MAX, 1 << 29)),
               HasSubstr("address space"));
   KvSpec crowd = shape(1, 1, 1, 1, 1 << 20);
-  crowd.max_seqs = 1 << 20;
-  EXPECT_THAT(refusal_of("paged:1/f32", crowd), HasSubstr("block table"));
+  crowd.max_seqs = 1 << 24;
+  EXPECT_THAT(refusal_of("paged:16/f32", crowd), HasSubstr("block table"));
 }
 
 TEST(CheckEngine, HoldsAwkwardHeadsWithEveryFormat) {

@@ -86,12 +86,20 @@ HWY_INLINE void score_tiles(const float* q, int dim, const KeyTile<T>* tiles, fl
       }
     }
   };
-  constexpr int64_t kPairBytes = 2 * kTileRows * sizeof(T);
+  constexpr int kStep = 8;  // channels between prefetches
+  constexpr int64_t kStepBytes = kStep * kTileRows * sizeof(T);
   int d = 0;
-  for (; d + 2 <= dim; d += 2) {
+  for (; d + kStep <= dim; d += kStep) {
     for (int t = 0; t < kTiles; ++t) {
-      if (tiles[t].ahead) prefetch_lines(tiles[t].ahead + d / 2 * kPairBytes, kPairBytes);
+      if (tiles[t].ahead) prefetch_lines(tiles[t].ahead + d / kStep * kStepBytes, kStepBytes);
     }
+    KVMARK_UNROLL(4)
+    for (int pair = 0; pair < kStep; pair += 2) {
+      add_channel(d + pair, even);
+      add_channel(d + pair + 1, odd);
+    }
+  }
+  for (; d + 2 <= dim; d += 2) {
     add_channel(d, even);
     add_channel(d + 1, odd);
   }

@@ -271,7 +271,7 @@ std::vector<std::string> engine_names() {
   for (const CatalogEntry& entry : catalog()) {
     if (!entry.refusal) names.push_back(entry.engine.name());
   }
-  for (const char* name : {"contiguous/k=f16,v=int8:g32", "paged:8/k=int8:g64,v=int4:g32",
+  for (const char* name : {"contiguous/k=f16,v=int8:g32", "paged:48/k=int8:g64,v=int4:g32",
                            "contiguous/f32/grow:2", "contiguous/int4:g32/grow:1.25"}) {
     names.push_back(name);
   }

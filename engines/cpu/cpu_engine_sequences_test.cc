@@ -177,7 +177,9 @@ INSTANTIATE_TEST_SUITE_P(Registry, Blocks, ::testing::ValuesIn(codec_names()), t
 
 TEST_P(Blocks, SizesAndEndsDoNotShow) {
   const auto whole = fresh_outputs("contiguous/" + GetParam(), tokens(1, 0, 131));
-  for (const int block : {1, 2, 3, 16, 17, 64}) {
+  const int rows = find_codec(GetParam())->k.tile(64).tokens;  // that a block holds at least
+  for (const int block : {1, 2, 3, 16, 17, 48, 64}) {
+    if (block % rows != 0) continue;
     const std::string paged = fmt::format("paged:{}/{}", block, GetParam());
     for (const int multiple : {1, 2}) {
       for (const int beside : {-1, 0, 1}) {

@@ -6,8 +6,11 @@ namespace kvmark {
 namespace {
 
 BlockGeometry workspace_geometry(const StoreSpec& spec) {
-  return make_geometry(spec.k, spec.v, spec.kv_heads,
-                       round_to_tiles(spec.k, spec.v, spec.max_rows));
+  // Each piece starts at a tile of its own.
+  const int unit = round_to_tiles(spec.k, spec.v, 1);
+  const int pieces = std::min(spec.max_seqs, spec.max_rows);
+  const int units = (spec.max_rows + pieces * (unit - 1)) / unit;
+  return make_geometry(spec.k, spec.v, spec.kv_heads, units * unit);
 }
 
 }  // namespace
@@ -17,8 +20,6 @@ WorkspaceStore::WorkspaceStore(const StoreSpec& spec)
       geometry_(workspace_geometry(spec)),
       memory_(static_cast<size_t>(geometry_.block_bytes)),
       first_slot_(static_cast<size_t>(spec.max_seqs), -1) {
-  check(spec.k.tokens == 1 && spec.v.tokens == 1,
-        "pieces lie at any slot of a workspace: its tiles must hold one row");
   memory_.advise_huge_pages();
   if (spec.poison) poison_slots(geometry_, memory_.data(), 0);
 }
@@ -51,7 +52,7 @@ std::optional<Refusal> WorkspaceStore::begin(std::span<const Piece> pieces) {
   int slot = 0;
   for (const Piece& piece : pieces) {
     first_slot_[static_cast<size_t>(piece.seq)] = slot;
-    slot += piece.rows;
+    slot += round_to_tiles(spec().k, spec().v, piece.rows);
   }
   return std::nullopt;
 }
