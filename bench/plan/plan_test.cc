@@ -69,11 +69,11 @@ TEST(Plan, TheSameInJson) {
   const TempFolder folder;
   const Plan plan = load_plan(
       folder.write("p.json",
-                   R"({"$schema": "schema.json", "engines": ["fp16", "paged:8/k=f16,v=int8:g32"],
+                   R"({"$schema": "schema.json", "engines": ["fp16", "paged:48/k=f16,v=int8:g32"],
                        "model": {"heads": "8:4"}, "workload": {"prompt_len": "16-64*2"}})"),
       {});
   EXPECT_THAT(prompts(plan), ElementsAre(16, 32, 64));
-  EXPECT_EQ(plan.groups[0].cases[1].engine.name(), "paged:8/k=f16,v=int8:g32");
+  EXPECT_EQ(plan.groups[0].cases[1].engine.name(), "paged:48/k=f16,v=int8:g32");
   EXPECT_EQ(first(plan).model.kv_heads, 4);
 }
 
@@ -281,7 +281,7 @@ TEST(Overrides, FlagsReplaceAxes) {
   const Plan plan = plan_of("workload: {seq_len: [32, 64], gen_len: 8}\nmodel: {heads: 8:8}\n",
                             {{"--seq-len", "seq_len", "128-512*2"},
                              {"--heads", "heads", "8:2,32:8"},
-                             {"--engine", "engine", "fp16,k=f16,v=int8:g32,paged:8/int4:g32"},
+                             {"--engine", "engine", "fp16,k=f16,v=int8:g32,paged:48/int4:g32"},
                              {"--threads", "threads", "1,2"},
                              {"--rounds", "rounds", "5"},
                              {"--set", "workload.repeat_kv", "true"}});

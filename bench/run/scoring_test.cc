@@ -144,8 +144,8 @@ TEST_F(ScoringTest, LeavesNoMarkOnTheMemoryOfTheRounds) {
   const Footprint footprint = workload.round().footprint;
   const int64_t row = 2 * kHead * 4;
   EXPECT_EQ(footprint.live_bytes, (8 + 3) * row);
-  // Neither the scored text nor the short verification run: 11 positions in 3 blocks of 4.
-  EXPECT_EQ(footprint.peak_bytes - footprint.table_bytes, 3 * 4 * row);
+  // Neither the scored text nor the short verification run: 11 positions in a block of 16.
+  EXPECT_EQ(footprint.peak_bytes - footprint.table_bytes, 16 * row);
 }
 
 TEST_F(ScoringTest, ATextThatIsTooShortIsNamed) {

@@ -34,7 +34,8 @@ int runs_ahead(const TileSpec& tile) {
   return static_cast<int>(std::clamp<int64_t>(kPrefetchBytes / run_bytes, 1, kMaxAhead));
 }
 
-// Visits positions [first, last) in runs of up to kTileRows slots that lie in one block of memory.
+// Visits positions [first, last) in runs of up to kTileRows slots that lie in one block of memory
+// and in one block of positions.
 // visit(position, k, v): of the run's first row; its place in a block of positions is not set.
 template <typename Visit>
 void for_each_run(std::span<const Span> spans, int head, int first, int last, Visit visit) {
@@ -50,7 +51,8 @@ void for_each_run(std::span<const Span> spans, int head, int first, int last, Vi
       const std::byte* v = block + span.v_offset + head * span.v_head_bytes;
       slot %= span.block_slots;
       while (from < block_end) {
-        const int rows = std::min(block_end - from, kTileRows - slot % kTileRows);
+        const int rows = std::min(
+            {block_end - from, kTileRows - slot % kTileRows, kBlock - from % kBlock});
         visit(from,
               TileRun{k + slot / span.k_tokens * span.k_tile_bytes, slot % span.k_tokens, rows},
               TileRun{v + slot / span.v_tokens * span.v_tile_bytes, slot % span.v_tokens, rows});
