@@ -96,7 +96,7 @@ Workload::Workload(const Case& c, int settle_steps)
     : case_(c),
       rounds_case_(without_score(c)),
       settle_steps_(settle_steps),
-      pool_(c.threads),
+      pool_(c.threads, c.pin ? ThreadPool::Pinning::cpu_each : ThreadPool::Pinning::none),
       engine_(make_engine(rounds_case_)),
       sampled_(c.gen_len) {
   if (c.level == Level::model) {
