@@ -140,7 +140,6 @@ void Workload::feed(int first, int rows, Outputs outputs, StepObserver* observer
     const bool last = done + now == rows;
     pieces_.clear();
     for (SeqId seq : sequences_) pieces_.push_back({seq, first + done, now});
-    if (!model_ && outputs == Outputs::none) runner_->stage(first + done, now);
     runner_->step(*engine_, pieces_, last ? outputs : Outputs::none, observer);
     done += now;
   }
