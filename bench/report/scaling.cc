@@ -94,11 +94,12 @@ std::vector<std::string> slopes_of(const Setting& setting) {
 // ", threads 2" for each key in which the settings differ.
 std::string label_of(const Setting& setting, const std::vector<Setting>& settings) {
   std::string label;
-  for (const auto& [key, value] : setting.rest.items()) {
+  for (const auto& item : setting.rest.items()) {
     const bool varies = std::any_of(settings.begin(), settings.end(), [&](const Setting& other) {
-      return value_at(other.rest, key) != value;
+      return value_at(other.rest, item.key()) != item.value();
     });
-    if (varies && !value.is_structured()) label += fmt::format(", {} {}", key, text_of(value));
+    if (!varies || item.value().is_structured()) continue;
+    label += fmt::format(", {} {}", item.key(), text_of(item.value()));
   }
   return label;
 }
