@@ -177,6 +177,7 @@ class FieldBinder {
   }
 
   void bind_integer(const Node& node, std::vector<Value>& values) const {
+    if (is_choice(node.text)) return add(values, node, node.text);
     check_octal(node);
     const std::optional<int64_t> value = node.quoted ? std::nullopt : whole_number(node.text);
     if (value) {
@@ -242,12 +243,16 @@ class FieldBinder {
 
   std::string bind_text(const Node& node) const {
     if (node.text.empty()) fail(node, fmt::format("is empty; expected {}", expected_words(field_)));
-    const auto& choices = field_.choices;
-    if (!choices.empty() && std::find(choices.begin(), choices.end(), node.text) == choices.end()) {
+    if (!field_.choices.empty() && !is_choice(node.text)) {
       fail(node, fmt::format("`{}` is not known{}; expected {}", node.text,
-                             did_you_mean(node.text, choices), expected_words(field_)));
+                             did_you_mean(node.text, field_.choices), expected_words(field_)));
     }
     return node.text;
+  }
+
+  bool is_choice(const std::string& text) const {
+    const auto& choices = field_.choices;
+    return std::find(choices.begin(), choices.end(), text) != choices.end();
   }
 
   // The same value twice would give the same case twice.
@@ -399,6 +404,13 @@ void make_room_for_lengths(Node& root) {
   if (!seq && gen && get_field(root, "workload.prompt_len")) erase_field(root, "workload.seq_len");
 }
 
+// A number of layers given by flag needs no working set that would pick it.
+void make_room_for_layers(Node& root) {
+  const Node* layers = get_field(root, "model.layers");
+  if (layers == nullptr || !layers->flag || layers->items.front().text == "auto") return;
+  if (!by_flag(root, "workload.working_set_gib")) erase_field(root, "workload.working_set_gib");
+}
+
 }  // namespace
 
 void check_keys(const Node& root) { check_section(root, ""); }
@@ -419,6 +431,7 @@ void apply_overrides(Node& root, const std::vector<Override>& overrides) {
     }
   }
   make_room_for_lengths(root);
+  make_room_for_layers(root);
 }
 
 Values bind_values(const Node& root, const std::string& path) {

@@ -18,6 +18,8 @@ struct Value {
   bool flag = false;  // given on the command line
   bool given = true;  // false: a default
 
+  // A word in place of a whole number.
+  bool is_word() const { return std::holds_alternative<std::string>(data); }
   bool boolean() const { return std::get<bool>(data); }
   int integer() const { return static_cast<int>(std::get<int64_t>(data)); }
   uint64_t seed() const { return static_cast<uint64_t>(std::get<int64_t>(data)); }

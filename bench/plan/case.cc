@@ -226,6 +226,7 @@ Json to_json(const Case& c) {
       {"max_seq_len", c.max_seq_len},
       {"batch", c.batch},
       {"threads", c.threads},
+      {"pin", c.pin},
       {"seed", c.seed},
       {"pool_order", name_of(kPoolOrders, c.pool_order)},
       {"tokens", name_of(kTokenModes, c.tokens)},
@@ -262,6 +263,7 @@ Case case_from_json(const Json& json) {
   r.get("max_seq_len", c.max_seq_len);
   r.get("batch", c.batch);
   r.get("threads", c.threads);
+  r.get("pin", c.pin);
   r.get("seed", c.seed);
   r.get("pool_order", kPoolOrders, c.pool_order);
   r.get("tokens", kTokenModes, c.tokens);

@@ -55,6 +55,7 @@ struct Case {
   int max_seq_len = 0;  // what the cache is made for
   int batch = 1;
   int threads = 1;
+  bool pin = false;   // each thread on a CPU of its own
   uint64_t seed = 1;  // of tokens, or of synthetic q, k, v
   TokenMode tokens = TokenMode::forced;
   PoolOrder pool_order = PoolOrder::fresh;

@@ -44,13 +44,16 @@ Case small_case() {
 }
 
 TEST(Case, SurvivesJsonWhole) {
-  for (const Case& c : {full_case(), small_case(), Case()}) {
+  Case pinned = small_case();
+  pinned.pin = true;
+  for (const Case& c : {full_case(), small_case(), pinned, Case()}) {
     const auto json = to_json(c);
     const Case again = case_from_json(nlohmann::ordered_json::parse(json.dump()));
     EXPECT_EQ(to_json(again), json);
     EXPECT_EQ(again.engine, c.engine);
     EXPECT_EQ(again.model.norm_eps, c.model.norm_eps);
     EXPECT_EQ(again.seed, c.seed);
+    EXPECT_EQ(again.pin, c.pin);
     EXPECT_EQ(case_id(again), case_id(c));
   }
 }
@@ -110,6 +113,7 @@ TEST(CaseId, HangsOnWhatTheNumbersHangOn) {
   add([](Case& o) { o.engine = parse_engine("paged:32/f32"); });
   add([](Case& o) { o.batch = 2; });
   add([](Case& o) { o.threads = 2; });
+  add([](Case& o) { o.pin = true; });
   add([](Case& o) { o.prompt_len = 511; });
   add([](Case& o) { o.seed = 2; });
   add([](Case& o) { o.source.seed = 2; });

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include "bench/plan/bind.h"
 #include "bench/plan/fields.h"
@@ -57,7 +58,7 @@ TEST(Configs, EveryOneLoads) {
     EXPECT_FALSE(plan.groups.empty());
     ++loaded;
   }
-  EXPECT_GE(loaded, 7);
+  EXPECT_GE(loaded, 12);
 }
 
 TEST(Configs, Quickstart) {
@@ -92,6 +93,56 @@ TEST(Configs, HeadsWithAndWithoutRepeats) {
   std::set<int> dims;
   for (const Group& group : plan.groups) dims.insert(group.cases[0].model.head_dim);
   EXPECT_EQ(dims, (std::set<int>{32, 64, 128}));
+}
+
+constexpr double kGib = 1 << 30;
+
+double gib_read(const Case& c) { return predict(c, 0).kv_bytes_read_per_step / kGib; }
+
+TEST(Configs, CpuSpeedReadsTwoGibInEveryShape) {
+  const Plan plan = load_plan(config("cpu-speed.yaml"), {});
+  ASSERT_EQ(plan.groups.size(), 5u * 2 * 2 * 2);
+  std::set<std::tuple<int, int, int, int>> shapes;
+  for (const Group& group : plan.groups) {
+    ASSERT_EQ(group.cases.size(), 12u);
+    const Case& f16 = group.cases[0];
+    EXPECT_EQ(f16.engine.name(), "contiguous/f16");
+    EXPECT_GE(gib_read(f16), 2);
+    EXPECT_LT(gib_read(f16), 2.07);  // a whole number of layers
+    for (const Case& c : group.cases) EXPECT_EQ(c.model.layers, f16.model.layers);
+    shapes.insert(
+        {f16.model.heads / f16.model.kv_heads, f16.model.head_dim, f16.prompt_len, f16.threads});
+  }
+  EXPECT_EQ(shapes.size(), plan.groups.size());
+  EXPECT_EQ(std::get<0>(*shapes.begin()), 1);
+  EXPECT_EQ(std::get<0>(*shapes.rbegin()), 8);
+  EXPECT_GE(plan.sampling.rounds, 7) << "intervals need 6";
+}
+
+TEST(Configs, CpuSpeedQuickIsBeyondTheCaches) {
+  const Plan plan = load_plan(config("cpu-speed-quick.yaml"), {});
+  ASSERT_EQ(plan.groups.size(), 1u);
+  for (const Case& c : plan.groups[0].cases) EXPECT_GT(gib_read(c), 0.125) << c.engine.name();
+  EXPECT_GE(plan.sampling.rounds, 7);
+}
+
+TEST(Configs, CpuPagesComparesThePoolsOrders) {
+  const Plan plan = load_plan(config("cpu-pages.yaml"), {});
+  ASSERT_EQ(plan.groups.size(), 2u);
+  EXPECT_EQ(plan.groups[0].cases[1].pool_order, PoolOrder::fresh);
+  EXPECT_EQ(plan.groups[1].cases[1].pool_order, PoolOrder::shuffled);
+}
+
+TEST(Configs, ScalingKeepsTheWorkingSet) {
+  for (const auto& [name, groups] :
+       {std::pair("scaling.yaml", 4u), std::pair("scaling-batch.yaml", 5u)}) {
+    const Plan plan = load_plan(config(name), {});
+    ASSERT_EQ(plan.groups.size(), groups);
+    for (const Group& group : plan.groups) {
+      EXPECT_GE(gib_read(group.cases.at(0)), 1);
+      EXPECT_LT(gib_read(group.cases.at(0)), 1.01);
+    }
+  }
 }
 
 TEST(Configs, SweepTakesTheRangesOfTheManual) {
@@ -135,6 +186,17 @@ TEST(Manual, TheExampleLoadsAndSoDoesItsCommand) {
   const std::string command = block_of(page, "`--set` reaches every other field", "");
   ASSERT_THAT(command, HasSubstr("kvmark run my.yaml --heads"));
   EXPECT_GE(plan_of(plan, overrides_in(command)).groups.size(), 12u);
+}
+
+TEST(Manual, TheWorkingSetOfTheExampleIsThatOfTheText) {
+  const Plan plan =
+      plan_of(block_of(read(kRoot / "docs/configs.md"), "## Working sets", "yaml"),
+              {{"--engine", "engine", "contiguous/f16,contiguous/f32,contiguous/int4:g32"}});
+  ASSERT_EQ(plan.groups.size(), 8u);
+  EXPECT_NEAR(gib_read(plan.groups[0].cases[0]), 2, 0.01);
+  EXPECT_NEAR(gib_read(plan.groups[0].cases[1]), 4, 0.02);
+  EXPECT_NEAR(gib_read(plan.groups[0].cases[2]), 0.56, 0.01);
+  EXPECT_TRUE(first(plan).pin);
 }
 
 TEST(Manual, AShapeOfOnesOwnLoads) {

@@ -1,7 +1,6 @@
 #include "bench/plan/expand.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include "bench/plan/fields.h"
 #include "bench/plan/shape.h"
 #include "engines/catalog/catalog.h"
+#include "engines/core/affinity.h"
 #include "engines/core/check.h"
 
 namespace kvmark {
@@ -19,13 +19,10 @@ constexpr size_t kMaxCases = 10000;
 // More than any machine has: sizes past it are a slip of the pen, and would overflow the formulas.
 constexpr double kMaxBytes = 16.0 * 1024 * 1024 * 1024 * 1024;
 constexpr int kAttentionRounding = 64;
+constexpr double kGib = 1024.0 * 1024 * 1024;
+constexpr double kMaxAutoLayers = 16384;  // more would measure the start of layers, not their bytes
 
-int cores_available() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
-}
+int cores_available() { return std::max(1, static_cast<int>(allowed_cpus().size())); }
 
 Value derived(std::variant<bool, int64_t, double, std::string> data, const std::string& path) {
   return {std::move(data), path, false, false};
@@ -152,6 +149,7 @@ class GroupBuilder {
     shapes_.build(choice, c);
     set_workload(c);
     set_lengths(c);
+    set_layers(c);
     set_score(c);
     set_capacity(c);
     check_size(c);
@@ -167,6 +165,7 @@ class GroupBuilder {
   void set_workload(Case& c) const {
     c.device = at("devices").text();
     c.threads = at("threads").integer();
+    c.pin = at("pin").boolean();
     c.level = at("workload.level").text() == "model" ? Level::model : Level::attention;
     c.batch = at("workload.batch").integer();
     c.seed = at("workload.seed").seed();
@@ -207,6 +206,40 @@ class GroupBuilder {
           "at attention level a run needs at least 2: the first token belongs to the context "
           "that is filled, the others are measured");
     }
+  }
+
+  // `layers: auto`: the fewest whose rows of the filled context take up the working set in f16. Not
+  // in the engine's own format: a group has one workload.
+  void set_layers(Case& c) const {
+    const Value* layers = find("model.layers");
+    const Value* working_set = find("workload.working_set_gib");
+    if (layers == nullptr || !layers->is_word()) {
+      if (working_set == nullptr) return;
+      fail_value(*working_set, "workload.working_set_gib",
+                 "it picks the number of layers where that is `auto`; set model.layers: auto, or "
+                 "leave this out");
+    }
+    if (working_set == nullptr) {
+      fail_value(*layers, "model.layers",
+                 "`auto` picks the number that gives workload.working_set_gib; set that too, or "
+                 "give a number");
+    }
+    if (c.level == Level::model) {
+      fail_value(*layers, "model.layers",
+                 "`auto` is for workload.level: attention, where any number of layers will do; a "
+                 "model has its own");
+    }
+    const double heads = c.repeat_kv ? c.model.heads : c.model.kv_heads;
+    const double layer_bytes = 2 * 2 * heads * c.model.head_dim * c.first_rows() * c.batch;
+    const double wanted = std::ceil(working_set->number() * kGib / layer_bytes);
+    if (wanted > kMaxAutoLayers) {
+      fail_value(*working_set, "workload.working_set_gib",
+                 fmt::format("{} GiB would be {:.0f} layers of {:.0f} bytes, at most {:.0f} are "
+                             "sensible; take a longer prompt_len, a larger batch or a smaller "
+                             "working set",
+                             working_set->number(), wanted, layer_bytes, kMaxAutoLayers));
+    }
+    c.model.layers = static_cast<int>(wanted);
   }
 
   void set_score(Case& c) const {

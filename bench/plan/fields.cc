@@ -36,6 +36,11 @@ Field integer(std::string key, std::string fallback, double min, double max, std
   return f;
 }
 
+Field integer_or(std::vector<std::string> words, Field f) {
+  f.choices = std::move(words);
+  return f;
+}
+
 Field number(std::string key, std::string fallback, double min, double max, std::string doc) {
   Field f = integer(std::move(key), std::move(fallback), min, max, std::move(doc));
   f.type = FieldType::number;
@@ -88,10 +93,13 @@ std::vector<Field> model_fields() {
       axis(derived(choice("model.weights.dtype", "", {"f32", "f16", "bf16"},
                           "How the weights are kept in memory."),
                    "`f16` for a file, else `f32`")),
-      axis(derived(integer("model.layers", "", 1, 1024,
-                           "Decoder layers. This and the following fields change the shape of a "
-                           "`preset` or `dir`; the shape of a `file` is fixed."),
-                   own)),
+      axis(derived(
+          integer_or({"auto"},
+                     integer("model.layers", "", 1, 1024,
+                             "Decoder layers; `auto`: as many as give `workload.working_set_gib`. "
+                             "This and the following fields change the shape of a `preset` or "
+                             "`dir`; the shape of a `file` is fixed.")),
+          own)),
       axis(derived(
           integer("model.d_model", "", 1, 65536,
                   "Width of the residual stream. Where it changes, `head_dim` and `ffn` keep "
@@ -141,6 +149,12 @@ std::vector<Field> workload_fields() {
       axis(derived(integer("workload.max_seq_len", "", 1, kMaxPositions,
                            "What the cache is made for; `contiguous` reserves all of it."),
                    "the model's context; at attention level what the run needs, rounded up to 64")),
+      axis(derived(number("workload.working_set_gib", "", 0.001, 1024,
+                          "With `model.layers: auto`, at attention level: GiB of keys and values, "
+                          "counted as f16, that a decode step reads at least. The engines of a "
+                          "group have equal layers, so f32 reads twice as much and int4:g32 0.28 "
+                          "of it."),
+                   "none: the layers are given")),
       axis(integer("workload.seed", "1", 0, kMaxSeed,
                    "Seed of the tokens, or of the synthetic q, k and v.")),
       axis(choice("workload.tokens", "forced", {"forced", "greedy"},
@@ -211,6 +225,10 @@ std::vector<Field> make_fields() {
   Field threads = derived(integer("threads", "", 1, 1024, "Threads of a worker."),
                           "the cores that the process may use");
 
+  Field pin = boolean("pin", "false",
+                      "Keeps each thread of a worker on a CPU of its own, in the order of the CPUs "
+                      "that the process may use (Linux).");
+
   std::vector<Field> all = {name, schema};
   const auto append = [&](std::vector<Field> part) {
     all.insert(all.end(), part.begin(), part.end());
@@ -219,7 +237,7 @@ std::vector<Field> make_fields() {
   append({axis(engines, "--engine"), axis(devices, "--device")});
   append(workload_fields());
   append(sampling_fields());
-  append({axis(threads, "--threads")});
+  append({axis(threads, "--threads"), axis(pin)});
   append(score_fields());
   return all;
 }
@@ -274,8 +292,10 @@ std::string expected_words(const Field& f) {
     case FieldType::text:
       return f.choices.empty() ? "a text" : fmt::format("one of: {}", fmt::join(f.choices, ", "));
     case FieldType::integer:
-      return fmt::format("a whole number from {:.0f} to {:.0f}{}", f.min, f.max,
-                         f.several ? ", or a range such as `128-8192*2`" : "");
+      return fmt::format(
+          "a whole number from {:.0f} to {:.0f}{}{}", f.min, f.max,
+          f.several ? ", or a range such as `128-8192*2`" : "",
+          f.choices.empty() ? "" : fmt::format(", or `{}`", fmt::join(f.choices, "`, `")));
     case FieldType::number:
       return fmt::format("a number from {} to {}", f.min, f.max);
     case FieldType::boolean:

@@ -10,7 +10,8 @@ namespace kvmark {
 
 enum class FieldType {
   text,     // with `choices`: one of them
-  integer,  // whole; where the field takes several, also a range (parse_range)
+  integer,  // whole, or one of the words in `choices`; where the field takes several, also a range
+            // (parse_range)
   number,
   boolean,
   heads,   // "8:2" (query heads : KV heads) or "8"

@@ -143,6 +143,28 @@ TEST(PlanErrors, SizesThatNoMachineHolds) {
                     HasSubstr("no machine holds that")));
 }
 
+TEST(PlanErrors, AutomaticLayersNeedAWorkingSetAndAttentionLevel) {
+  EXPECT_EQ(plan_error("model: {layers: auto}\nworkload: {level: attention}\n"),
+            "plan.yaml:1:17: model.layers: `auto` picks the number that gives "
+            "workload.working_set_gib; set that too, or give a number");
+  EXPECT_EQ(plan_error("workload: {level: attention, working_set_gib: 1}\n"),
+            "plan.yaml:1:47: workload.working_set_gib: it picks the number of layers where that is "
+            "`auto`; set model.layers: auto, or leave this out");
+  EXPECT_THAT(plan_error("model: {layers: 2}\nworkload: {level: attention, working_set_gib: 1}\n"),
+              StartsWith("plan.yaml:2:47: workload.working_set_gib: "));
+  EXPECT_THAT(plan_error("model: {layers: auto}\nworkload: {working_set_gib: 1}\n"),
+              StartsWith("plan.yaml:1:17: model.layers: `auto` is for workload.level: attention"));
+  EXPECT_EQ(plan_error("model: {layers: auto}\n"
+                       "workload: {level: attention, prompt_len: 8, working_set_gib: 1}\n"),
+            "plan.yaml:2:62: workload.working_set_gib: 1 GiB would be 262144 layers of 4096 bytes, "
+            "at most 16384 are sensible; take a longer prompt_len, a larger batch or a smaller "
+            "working set");
+  EXPECT_THAT(plan_error("model: {layers: many}\n"),
+              AllOf(StartsWith("plan.yaml:1:17: model.layers: expected a whole number from 1 to"),
+                    HasSubstr(", or `auto`, got `many`")));
+  EXPECT_THAT(plan_error("workload: {working_set_gib: 0}\n"), HasSubstr("0 is out of range"));
+}
+
 TEST(PlanErrors, LengthsThatDoNotFit) {
   EXPECT_EQ(
       plan_error("workload: {prompt_len: 100, gen_len: 100, max_seq_len: 128}\n"),

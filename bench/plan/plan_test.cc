@@ -150,6 +150,47 @@ TEST(Plan, AttentionLevelTakesWhatItNeeds) {
               HasSubstr("at attention level there are no tokens"));
 }
 
+TEST(Plan, AutomaticLayersGiveTheWorkingSetInF16) {
+  const std::string head = "model: {layers: auto, heads: 8:2, head_dim: 64}\n";
+  const auto layers = [&](const std::string& workload) {
+    const Plan plan = plan_of(
+        head + "engines: [contiguous/f32, contiguous/int4:g32]\nworkload: {level: attention, " +
+        workload + "}\n");
+    // A group has one workload, whatever its formats.
+    EXPECT_EQ(plan.groups.at(0).cases.at(0).model.layers,
+              plan.groups.at(0).cases.at(1).model.layers);
+    return first(plan).model.layers;
+  };
+  // K and V of 2 heads of 64 in f16: 512 bytes a position, so 4,096 positions are 2 MiB a layer.
+  EXPECT_EQ(layers("prompt_len: 4096, working_set_gib: 1"), 512);
+  EXPECT_EQ(layers("prompt_len: 4096, working_set_gib: 1, batch: 4"), 128);
+  EXPECT_EQ(layers("prompt_len: 4096, working_set_gib: 1, repeat_kv: true"), 128);
+  EXPECT_EQ(layers("prompt_len: 4095, working_set_gib: 1"), 513) << "at least the working set";
+  EXPECT_EQ(layers("prompt_len: 4096, working_set_gib: 0.001"), 1) << "never none";
+}
+
+TEST(Plan, TheWorkingSetIsReadInEveryStep) {
+  const Plan plan = plan_of(
+      "model: {layers: auto, heads: [16:16, 28:4], head_dim: [64, 128]}\n"
+      "engines: [contiguous/f16]\n"
+      "workload: {level: attention, prompt_len: [1000, 65536], working_set_gib: [0.5, 2]}\n");
+  ASSERT_EQ(plan.groups.size(), 16u);
+  for (size_t i = 0; i < plan.groups.size(); ++i) {
+    const Case& c = plan.groups[i].cases[0];
+    const double wanted = (i % 2 == 0 ? 0.5 : 2) * (1 << 30);
+    EXPECT_GE(predict(c, 0).kv_bytes_read_per_step, wanted);
+    const double spare = 1.0 / c.model.layers + 64.0 / c.prompt_len;  // a layer, and the new tokens
+    EXPECT_LE(predict(c, 0).kv_bytes_read_per_step, wanted * (1 + spare));
+  }
+}
+
+TEST(Plan, PinningIsOfTheCase) {
+  EXPECT_FALSE(first(plan_of("threads: 2\n")).pin);
+  const Plan plan = plan_of("threads: 2\npin: [false, true]\n");
+  ASSERT_EQ(plan.groups.size(), 2u);
+  EXPECT_TRUE(plan.groups[1].cases[0].pin);
+}
+
 TEST(Plan, WeightsAreF16ForFilesOnly) {
   EXPECT_EQ(first(plan_of("name: x\n")).source.weights, WeightType::f32);
   EXPECT_EQ(first(plan_of("model: {weights: {dtype: bf16, seed: 7}}\n")).source.weights,
@@ -317,6 +358,18 @@ TEST(Overrides, PromptLenReplacesTheFilesSeqLen) {
                                        {"--prompt-len", "prompt_len", "10"},
                                        {"--gen-len", "gen_len", "10"}}),
               StartsWith("--seq-len: prompt_len and gen_len are given too"));
+}
+
+TEST(Overrides, GivenLayersReplaceTheWorkingSet) {
+  const std::string yaml =
+      "model: {layers: auto}\n"
+      "workload: {level: attention, prompt_len: 1024, working_set_gib: 1}\n";
+  EXPECT_EQ(first(plan_of(yaml, {{"--set", "model.layers", "3"}})).model.layers, 3);
+  EXPECT_EQ(first(plan_of(yaml, {{"--set", "workload.working_set_gib", "0.5"}})).model.layers,
+            1024);
+  EXPECT_THAT(plan_error(yaml, {{"--set", "model.layers", "3"},
+                                {"--set", "workload.working_set_gib", "0.5"}}),
+              StartsWith("--set workload.working_set_gib: it picks the number of layers"));
 }
 
 TEST(Overrides, ModelComesBeforeSetWhateverTheOrder) {

@@ -17,8 +17,10 @@ constexpr double kLayerSeconds = 20e-6;     // starting the parts of a layer
 constexpr double kParameterSeconds = 8e-9;  // making or converting a parameter, one core
 constexpr double kElementSeconds =
     3e-9;                             // making and storing an element of a synthetic row, one core
-constexpr double kOracleFlops = 1e9;  // the fp64 check
+constexpr double kOracleFlops = 2e9;  // the fp64 check
 constexpr int kCheckedSteps = 12;     // steps that it looks at
+constexpr int kCheckedHeads = 8;      // heads of a deep step
+constexpr double kCheckedRows = 1 << 19;     // positions of a step, all layers
 constexpr int64_t kProcessBytes = 32 << 20;  // program, libraries, stacks
 constexpr int64_t kThreadBytes = 32 << 20;   // a thread's buffers in the BLAS library
 
@@ -122,7 +124,7 @@ class CostModel {
   // At attention level nothing computes the context's rows: they are made and stored.
   double fill_seconds() const {
     const double elements = double{1} * c_.model.layers * c_.batch * c_.first_rows() *
-                            c_.model.head_dim * (c_.model.heads + 2 * c_.model.kv_heads);
+                            c_.model.head_dim * 2 * c_.model.kv_heads;
     return elements * kElementSeconds / c_.threads;
   }
 
@@ -135,8 +137,10 @@ class CostModel {
   }
 
   double oracle_seconds(double steps) const {
-    return steps * c_.batch * c_.model.layers * 4.0 * q_ * c_.committed() / kOracleFlops /
-           c_.threads;
+    const double rows = std::min(double{1} * c_.model.layers * c_.committed(),
+                                 std::max(kCheckedRows, double{1} * c_.committed()));
+    const double heads = std::min(c_.model.heads, kCheckedHeads);
+    return steps * c_.batch * 4.0 * heads * c_.model.head_dim * rows / kOracleFlops / c_.threads;
   }
 
  private:
@@ -204,8 +208,10 @@ int64_t activation_bytes(const Case& c) {
   const int64_t rows = max_rows_of(c), q = int64_t{m.heads} * m.head_dim,
                 kv = int64_t{c.repeat_kv ? m.heads : m.kv_heads} * m.head_dim;
   if (c.level == Level::attention) {
-    const int64_t staged = int64_t{m.layers} * c.batch * (keeps_rows(c) ? rows : c.committed());
-    return (staged * (q + 2 * kv) + rows * q) * 4;
+    // The rows of the steps in all layers, and of a step that fills the context in one.
+    const int64_t staged = int64_t{m.layers} * c.batch *
+                           (keeps_rows(c) ? std::max(c.gen_len, kShortRows) : c.committed());
+    return (staged * (q + 2 * kv) + rows * (q + 2 * kv)) * 4;
   }
   const int64_t logits = std::max<int64_t>(c.batch, scoring_rows(c)) * m.vocab;
   return (rows * (3 * int64_t{m.d_model} + 2 * q + 2 * kv + 2 * int64_t{m.ffn}) + logits) * 4;

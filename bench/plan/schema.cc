@@ -29,10 +29,12 @@ Json value_schema(const Field& f) {
     case FieldType::text:
       return f.choices.empty() ? Json{{"type", "string"}, {"minLength", 1}}
                                : Json{{"enum", f.choices}};
-    case FieldType::integer:
+    case FieldType::integer: {
       if (!f.several) return bounded("integer", f);
-      return {
-          {"anyOf", {bounded("integer", f), Json{{"type", "string"}, {"pattern", kRangePattern}}}}};
+      Json any = {bounded("integer", f), Json{{"type", "string"}, {"pattern", kRangePattern}}};
+      if (!f.choices.empty()) any.push_back({{"enum", f.choices}});
+      return {{"anyOf", any}};
+    }
     case FieldType::number:
       return bounded("number", f);
     case FieldType::boolean:
@@ -96,6 +98,7 @@ std::string type_words(const Field& f) {
       break;
     case FieldType::integer:
       words = fmt::format("whole, {:.0f} to {:.0f}", f.min, f.max);
+      if (!f.choices.empty()) words += fmt::format(", `{}`", fmt::join(f.choices, "`, `"));
       break;
     case FieldType::number:
       words = fmt::format("number, {} to {}", f.min, f.max);

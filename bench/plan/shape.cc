@@ -34,7 +34,9 @@ class Reshaper {
 
   void apply() {
     const ModelConfig old = m_;
-    set("model.layers", m_.layers);
+    if (const Value* layers = find("model.layers"); layers != nullptr && !layers->is_word()) {
+      m_.layers = layers->integer();
+    }
     set_heads();
     if (const Value* width = find("model.d_model")) set_width(*width, old);
     set("model.head_dim", m_.head_dim);

@@ -108,12 +108,9 @@ std::optional<double> relative_width(const Summary& s) {
 
 std::optional<double> fit_slope(std::span<const double> x, std::span<const double> y) {
   check(x.size() == y.size(), "fit_slope: {} x and {} y", x.size(), y.size());
-  if (x.empty()) return std::nullopt;
-  const double half = *std::max_element(x.begin(), x.end()) / 2;
-
   std::vector<double> log_x, log_y;
   for (size_t i = 0; i < x.size(); ++i) {
-    if (x[i] < half || !(x[i] > 0) || !(y[i] > 0)) continue;
+    if (!(x[i] > 0) || !(y[i] > 0)) continue;
     log_x.push_back(std::log(x[i]));
     log_y.push_back(std::log(y[i]));
   }

@@ -38,9 +38,8 @@ nlohmann::ordered_json to_json(const Summary& summary);
 // Nothing where there is no interval or the median is 0.
 std::optional<double> relative_width(const Summary& summary);
 
-// Exponent b of y ≈ a · x^b, by least squares on the logarithms over the last half (x ≥ max(x) /
-// 2). Points that are not positive are left out; fewer than two distinct x give nothing. The lists
-// must have the same length.
+// Exponent b of y ≈ a · x^b, by least squares on the logarithms. Points that are not positive are
+// left out; fewer than two distinct x give nothing. The lists must have the same length.
 std::optional<double> fit_slope(std::span<const double> x, std::span<const double> y);
 
 }  // namespace kvmark

@@ -11,6 +11,7 @@
 
 #include "bench/report/format.h"
 #include "bench/report/row.h"
+#include "bench/report/scaling.h"
 
 namespace kvmark {
 namespace {
@@ -283,6 +284,7 @@ std::vector<std::string> footer_of(Records records, const std::vector<Section>& 
       })) {
     lines.emplace_back(kGenericDefinition);
   }
+  for (std::string& line : scaling_lines(records)) lines.push_back(std::move(line));
   for (std::string_view definition : kDefinitions) lines.emplace_back(definition);
   if (has_whole_runs(sections)) lines.emplace_back(kWholeRunDefinition);
   if (any_row(sections, [](const Row& row) { return row.cells.back().starts_with(kRoughMark); })) {

@@ -76,10 +76,16 @@ std::optional<double> growth_of(const Json& record) {
     return std::nullopt;
   }
   if (!first_token || !gaps.is_array() || stride < 1) return std::nullopt;
-  std::vector<double> tokens{1}, ms{*first_token};
+  // Over the last half: what a run costs at the start hides how it grows.
+  const double half = (1 + static_cast<double>(stride) * gaps.size()) / 2;
+  double so_far = 1, so_far_ms = *first_token;
+  std::vector<double> tokens, ms;
   for (const Json& gap : gaps) {
-    tokens.push_back(tokens.back() + static_cast<double>(stride));
-    ms.push_back(ms.back() + gap.get<double>() * static_cast<double>(stride));
+    so_far += static_cast<double>(stride);
+    so_far_ms += gap.get<double>() * static_cast<double>(stride);
+    if (so_far < half) continue;
+    tokens.push_back(so_far);
+    ms.push_back(so_far_ms);
   }
   return fit_slope(tokens, ms);
 }

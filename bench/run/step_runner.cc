@@ -37,6 +37,15 @@ KvSpec unrepeated(KvSpec spec, int kv_heads) {
   return spec;
 }
 
+// Rows of each piece.
+int rows_in_lockstep(std::span<const Piece> pieces) {
+  const Piece& head = pieces[0];
+  for (const Piece& piece : pieces) {
+    check(piece.first == head.first && piece.rows == head.rows, "the sequences go in lockstep");
+  }
+  return head.rows;
+}
+
 // Copies each of the `heads` head rows at the front of `row` to `repeat` heads, in place.
 void repeat_heads(float* row, int heads, int repeat, int dim) {
   for (int to = heads * repeat - 1; to > 0; --to) {
@@ -130,14 +139,20 @@ void AttentionRunner::stage(int first, int rows) {
     const int layer = index / rows, row = index % rows;
     for (int s = 0; s < batch_; ++s) {
       const size_t at = size_t(row) * batch_ + s;
-      float* k = &rows_[layer].k[at * k_cols];
-      float* v = &rows_[layer].v[at * v_cols];
-      synthetic_.fill(layer, s, first + row, 1, {&rows_[layer].q[at * q_cols], 1, q_cols},
-                      {k, 1, k_cols / repeat_}, {v, 1, v_cols / repeat_});
-      repeat_heads(k, spec_.kv_heads / repeat_, repeat_, spec_.k_dim);
-      repeat_heads(v, spec_.kv_heads / repeat_, repeat_, spec_.v_dim);
+      fill_row(layer, s, first + row, &rows_[layer].q[at * q_cols], &rows_[layer].k[at * k_cols],
+               &rows_[layer].v[at * v_cols]);
     }
   });
+}
+
+// `q` may be null.
+void AttentionRunner::fill_row(int layer, int sequence, int position, float* q, float* k,
+                               float* v) const {
+  const int kv_heads = spec_.kv_heads / repeat_;
+  synthetic_.fill(layer, sequence, position, 1, {q, 1, spec_.heads * spec_.k_dim},
+                  {k, 1, kv_heads * spec_.k_dim}, {v, 1, kv_heads * spec_.v_dim});
+  repeat_heads(k, kv_heads, repeat_, spec_.k_dim);
+  repeat_heads(v, kv_heads, repeat_, spec_.v_dim);
 }
 
 // The rows of all pieces one behind the other. One sequence, or one row of each, lies so already.
@@ -146,18 +161,15 @@ Tensor AttentionRunner::pack(std::span<const Piece> pieces, std::vector<float>& 
   const auto row_at = [&](int position, size_t sequence) {
     return staged.data() + (int64_t{position - first_} * batch_ + sequence) * cols;
   };
-  const Piece& head = pieces[0];
-  for (const Piece& piece : pieces) {
-    check(piece.first == head.first && piece.rows == head.rows, "the sequences go in lockstep");
-  }
-  check(head.first >= first_ && head.first + head.rows <= first_ + staged_,
-        "rows [{}, {}) are not staged", head.first, head.first + head.rows);
-  const int rows = head.rows * static_cast<int>(pieces.size());
-  if (pieces.size() == 1 || head.rows == 1) return {row_at(head.first, 0), rows, cols};
+  const int each = rows_in_lockstep(pieces), first = pieces[0].first;
+  check(first >= first_ && first + each <= first_ + staged_, "rows [{}, {}) are not staged", first,
+        first + each);
+  const int rows = each * static_cast<int>(pieces.size());
+  if (pieces.size() == 1 || each == 1) return {row_at(first, 0), rows, cols};
   scratch.clear();
   for (size_t s = 0; s < pieces.size(); ++s) {
-    for (int i = 0; i < head.rows; ++i) {
-      const float* row = row_at(head.first + i, s);
+    for (int i = 0; i < each; ++i) {
+      const float* row = row_at(first + i, s);
       scratch.insert(scratch.end(), row, row + cols);
     }
   }
@@ -169,19 +181,41 @@ void AttentionRunner::step(KvEngine& engine, std::span<const Piece> pieces, Outp
   if (const auto refusal = engine.begin(pieces)) throw RuntimeError(refusal->reason);
   for (int layer = 0; layer < spec_.layers; ++layer) {
     if (observer) observer->enter_layer(layer);
-    const bool last_layer = layer + 1 == spec_.layers;
-    const Outputs wanted = outputs == Outputs::last && !last_layer ? Outputs::all : outputs;
-    Rows& rows = rows_[layer];
-    const Tensor q = pack(pieces, rows.q, spec_.heads * spec_.k_dim, q_);
-    const Tensor k = pack(pieces, rows.k, spec_.kv_heads * spec_.k_dim, k_);
-    const Tensor v = pack(pieces, rows.v, spec_.kv_heads * spec_.v_dim, v_);
-    const int out_rows = wanted == Outputs::all    ? q.rows
-                         : wanted == Outputs::last ? static_cast<int>(pieces.size())
-                                                   : 0;
-    engine.attend(layer, wanted, q, k, v, {out_.data(), out_rows, spec_.heads * spec_.v_dim});
+    if (outputs == Outputs::none) {
+      store(engine, layer, pieces);
+    } else {
+      attend_staged(engine, layer, pieces, outputs);
+    }
     if (observer) observer->enter(Phase::other);
   }
   engine.commit();
+}
+
+void AttentionRunner::attend_staged(KvEngine& engine, int layer, std::span<const Piece> pieces,
+                                    Outputs outputs) {
+  const bool last_layer = layer + 1 == spec_.layers;
+  const Outputs wanted = outputs == Outputs::last && !last_layer ? Outputs::all : outputs;
+  Rows& rows = rows_[layer];
+  const Tensor q = pack(pieces, rows.q, spec_.heads * spec_.k_dim, q_);
+  const Tensor k = pack(pieces, rows.k, spec_.kv_heads * spec_.k_dim, k_);
+  const Tensor v = pack(pieces, rows.v, spec_.kv_heads * spec_.v_dim, v_);
+  const int out_rows = wanted == Outputs::all ? q.rows : static_cast<int>(pieces.size());
+  engine.attend(layer, wanted, q, k, v, {out_.data(), out_rows, spec_.heads * spec_.v_dim});
+}
+
+// A layer's rows at a time: those of a long context in all layers would take more memory than many
+// a cache.
+void AttentionRunner::store(KvEngine& engine, int layer, std::span<const Piece> pieces) {
+  const int k_cols = spec_.kv_heads * spec_.k_dim, v_cols = spec_.kv_heads * spec_.v_dim;
+  const int each = rows_in_lockstep(pieces), rows = each * static_cast<int>(pieces.size());
+  k_.resize(size_t(rows) * k_cols);
+  v_.resize(size_t(rows) * v_cols);
+  pool_.run(rows, [&](int row, int) {
+    const int sequence = row / each;
+    fill_row(layer, sequence, pieces[sequence].first + row % each, nullptr,
+             &k_[size_t(row) * k_cols], &v_[size_t(row) * v_cols]);
+  });
+  engine.attend(layer, Outputs::none, {}, {k_.data(), rows, k_cols}, {v_.data(), rows, v_cols}, {});
 }
 
 }  // namespace kvmark

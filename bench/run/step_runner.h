@@ -23,7 +23,8 @@ class StepRunner {
  public:
   virtual ~StepRunner() = default;
   // Makes rows [first, first + rows) of every sequence ready, so that step() has only the work to
-  // do that is measured. Replaces what was staged before.
+  // do that is measured. Replaces what was staged before. Steps without outputs, which only store,
+  // need nothing staged.
   virtual void stage(int /*first*/, int /*rows*/) {}
   // begin … commit. Throws RuntimeError when the engine refuses. `observer` may be null.
   virtual void step(KvEngine& engine, std::span<const Piece> pieces, Outputs outputs,
@@ -76,6 +77,9 @@ class AttentionRunner : public StepRunner {
   struct Rows {  // of one layer: (positions staged, sequences, cols)
     std::vector<float> q, k, v;
   };
+  void fill_row(int layer, int sequence, int position, float* q, float* k, float* v) const;
+  void attend_staged(KvEngine& engine, int layer, std::span<const Piece> pieces, Outputs outputs);
+  void store(KvEngine& engine, int layer, std::span<const Piece> pieces);
   Tensor pack(std::span<const Piece> pieces, std::vector<float>& staged, int cols,
               std::vector<float>& scratch) const;
 

@@ -13,6 +13,11 @@
 
 namespace kvmark {
 
+// Are the outputs of this layer checked in a step that sees `visible` positions? All near the
+// start; where reading every layer back would take minutes, every n-th, others at the next
+// position. Rows as stored are checked in all layers.
+bool checks_outputs(int layer, int layers, int visible);
+
 // *Correct*: the engine's outputs against attention in double over the rows that the engine itself
 // stored, read back; and those rows against the rows that were fed, within what the format
 // promises. The first finds a kernel that reads, masks or sums wrongly, however lossy the format;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -73,6 +74,25 @@ TEST(Oracle, CatchesWhatIsWrong) {
     Tamper tamper(oracle, what);
     workload.run_short(33, tamper);
     EXPECT_FALSE(oracle.passed()) << static_cast<int>(what);
+  }
+}
+
+TEST(Oracle, OfManyDeepLayersEachHasItsTurn) {
+  for (const int layers : {1, 4, 32, 700}) {
+    for (int layer = 0; layer < layers; ++layer) EXPECT_TRUE(checks_outputs(layer, layers, 33));
+    for (const int visible : {4096, 65536, 1 << 24}) {
+      std::vector<int> turns(layers);
+      for (int step = 0; step < layers; ++step) {
+        int checked = 0;
+        for (int layer = 0; layer < layers; ++layer) {
+          if (!checks_outputs(layer, layers, visible + step)) continue;
+          ++checked;
+          ++turns[layer];
+        }
+        EXPECT_LE(checked, std::max(1, (1 << 19) / visible));
+      }
+      EXPECT_GE(*std::min_element(turns.begin(), turns.end()), 1) << layers << " at " << visible;
+    }
   }
 }
 

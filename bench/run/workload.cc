@@ -96,7 +96,7 @@ Workload::Workload(const Case& c, int settle_steps)
     : case_(c),
       rounds_case_(without_score(c)),
       settle_steps_(settle_steps),
-      pool_(c.threads),
+      pool_(c.threads, c.pin ? ThreadPool::Pinning::cpu_each : ThreadPool::Pinning::none),
       engine_(make_engine(rounds_case_)),
       sampled_(c.gen_len) {
   if (c.level == Level::model) {
@@ -140,7 +140,6 @@ void Workload::feed(int first, int rows, Outputs outputs, StepObserver* observer
     const bool last = done + now == rows;
     pieces_.clear();
     for (SeqId seq : sequences_) pieces_.push_back({seq, first + done, now});
-    if (!model_ && outputs == Outputs::none) runner_->stage(first + done, now);
     runner_->step(*engine_, pieces_, last ? outputs : Outputs::none, observer);
     done += now;
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "bench/run/workload_testing.h"
+#include "engines/core/affinity.h"
 
 namespace kvmark {
 namespace {
@@ -87,6 +88,20 @@ TEST(Workload, TheSameTokensAndOutputsInEveryExactEngine) {
   EXPECT_EQ(Workload(tiny_case("paged:16", 20, 10), 0).round().digest, digest);
   EXPECT_EQ(Workload(tiny_case("paged:48", 20, 10), 0).round().digest, digest);
   EXPECT_NE(Workload(tiny_case("contiguous/f16", 20, 10), 0).round().digest, digest);
+}
+
+TEST(Workload, PinnedThreadsComputeTheSame) {
+  const std::vector<int> cpus = allowed_cpus();
+  Case c = tiny_case("contiguous", 20, 10);
+  c.threads = 2;
+  const std::string digest = Workload(c, 0).round().digest;
+  c.pin = true;
+  {
+    Workload pinned(c, 0);
+    EXPECT_EQ(allowed_cpus().size(), 1u);
+    EXPECT_EQ(pinned.round().digest, digest);
+  }
+  EXPECT_EQ(allowed_cpus(), cpus);
 }
 
 TEST(Workload, RepeatedHeadsCostBytesAndChangeNothing) {

@@ -1,8 +1,11 @@
 #include "engines/core/thread_pool.h"
 
+#include <pthread.h>
+
 #include <chrono>
 #include <utility>
 
+#include "engines/core/affinity.h"
 #include "engines/core/check.h"
 
 namespace kvmark {
@@ -34,6 +37,25 @@ ThreadPool::ThreadPool(int threads)
   }
 }
 
+// The first constructor's pool is whole, so its threads end well when pinning throws.
+ThreadPool::ThreadPool(int threads, Pinning pinning) : ThreadPool(threads) {
+  if (pinning == Pinning::cpu_each) pin_threads();
+}
+
+void ThreadPool::pin_threads() {
+  const std::vector<int> cpus = allowed_cpus();
+  const auto pin = [&](std::thread::native_handle_type thread, size_t index) {
+    if (cpus.empty() || !set_allowed_cpus(thread, {&cpus[index % cpus.size()], 1})) {
+      throw UsageError(
+          "threads cannot be kept on CPUs of their own here (Linux can do that): leave "
+          "`pin` out");
+    }
+  };
+  for (size_t i = 0; i < workers_.size(); ++i) pin(workers_[i].native_handle(), i + 1);
+  pin(pthread_self(), 0);
+  callers_cpus_ = cpus;
+}
+
 ThreadPool::~ThreadPool() {
   {
     std::lock_guard lock(mutex_);
@@ -41,6 +63,7 @@ ThreadPool::~ThreadPool() {
   }
   wake_.notify_all();
   for (std::thread& worker : workers_) worker.join();
+  if (!callers_cpus_.empty()) set_allowed_cpus(pthread_self(), callers_cpus_);
 }
 
 void ThreadPool::park() { park_.store(true, std::memory_order_relaxed); }

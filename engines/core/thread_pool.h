@@ -19,7 +19,14 @@ namespace kvmark {
 // body may not call run(): both throw LogicError.
 class ThreadPool {
  public:
+  // `cpu_each`: thread i stays on the i-th CPU that the caller may run on; more threads than CPUs
+  // take them in turn. The caller is thread 0 and gets its CPUs back when the pool ends, which must
+  // be on the thread that made it.
+  enum class Pinning { none, cpu_each };
+
   explicit ThreadPool(int threads);  // ≥ 1; throws LogicError otherwise
+  // The same; throws UsageError where the system cannot pin.
+  ThreadPool(int threads, Pinning pinning);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -42,6 +49,7 @@ class ThreadPool {
 
  private:
   using Call = void (*)(void* body, int index, int thread);
+  void pin_threads();
   void run_erased(int n, Call call, void* body);
   void work(int thread);
   // Takes indices until none is left.
@@ -71,6 +79,7 @@ class ThreadPool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::thread> workers_;
+  std::vector<int> callers_cpus_;  // before it was pinned; empty: it was not
 };
 
 }  // namespace kvmark

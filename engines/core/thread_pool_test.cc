@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "engines/core/affinity.h"
 #include "engines/core/check.h"
 
 namespace kvmark {
@@ -105,6 +106,37 @@ TEST(ThreadPool, NestedRunIsRefused) {
 }
 
 TEST(ThreadPool, NeedsAThread) { EXPECT_THROW(ThreadPool(0), LogicError); }
+
+// The CPUs that each thread of a pool may run on.
+std::vector<std::vector<int>> cpus_by_thread(ThreadPool& pool) {
+  std::vector<std::vector<int>> cpus(pool.threads());
+  std::atomic<int> arrived{0};
+  pool.run(pool.threads(), [&](int, int thread) {
+    cpus[thread] = allowed_cpus();
+    // An index each: nobody takes a second one before all have come.
+    ++arrived;
+    while (arrived < pool.threads()) std::this_thread::yield();
+  });
+  return cpus;
+}
+
+TEST(ThreadPool, PinnedThreadsHaveACpuEachWhileThePoolLives) {
+  const std::vector<int> all = allowed_cpus();
+  ASSERT_FALSE(all.empty());
+  for (const int threads : {1, 2, 5}) {
+    ThreadPool pool(threads, ThreadPool::Pinning::cpu_each);
+    const auto cpus = cpus_by_thread(pool);
+    for (int i = 0; i < threads; ++i) {
+      EXPECT_EQ(cpus[i], std::vector<int>({all[i % all.size()]})) << "thread " << i;
+    }
+  }
+  EXPECT_EQ(allowed_cpus(), all) << "the caller was not let go";
+}
+
+TEST(ThreadPool, ThreadsMayRunWhereTheirCallerMay) {
+  ThreadPool pool(3, ThreadPool::Pinning::none);
+  for (const auto& cpus : cpus_by_thread(pool)) EXPECT_EQ(cpus, allowed_cpus());
+}
 
 double process_cpu_seconds() {
   timespec time;
