@@ -11,7 +11,7 @@ using testing::HasSubstr;
 
 Case full_case() {
   Case c;
-  c.engine = parse_engine("paged:48/k=f16,v=int8:g32/grow:1.5");
+  c.engine = parse_engine("paged:8/k=f16,v=int8:g32/grow:1.5");
   c.device = "cuda";
   c.source = {ModelSource::Kind::file, "models/x.gguf", 9007199254740991u, WeightType::bf16};
   c.model = model_preset("qwen2.5-7b");
