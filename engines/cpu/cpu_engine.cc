@@ -11,8 +11,10 @@
 #include "engines/attention/rope.h"
 #include "engines/catalog/catalog.h"
 #include "engines/catalog/store_spec.h"
+#include "engines/codecs/simd.h"
 #include "engines/core/buffer.h"
 #include "engines/cpu/cpu_engine_append.h"
+#include "engines/cpu/fork.h"
 #include "engines/layouts/paged_store.h"
 #include "engines/layouts/workspace_store.h"
 
@@ -48,6 +50,7 @@ class CpuEngine : public KvEngine {
         v_(*find_codec(engine.v_codec)),
         rope_(spec.rope ? std::optional<RopeTable>(std::in_place, *spec.rope, spec.max_len)
                         : std::nullopt),
+        rotate_(rotate_heads(chosen_simd_target())),
         store_(make_store(engine, spec, options)),
         appender_(spec, k_, v_, rope_ ? &*rope_ : nullptr, pool),
         driver_({spec.heads, spec.kv_heads, spec.k_dim, spec.v_dim}, k_, v_, spec.max_rows,
@@ -98,6 +101,7 @@ class CpuEngine : public KvEngine {
   const Codec& k_;
   const Codec& v_;
   std::optional<RopeTable> rope_;
+  const RotateHeads rotate_;
   std::unique_ptr<RowStore> store_;
   RowAppender appender_;
   AttentionDriver driver_;
@@ -144,14 +148,11 @@ void CpuEngine::do_attend(int layer, Outputs outputs, Tensor q, Tensor k, Tensor
 // q_(i, ·) = rope(q of the i-th row that wants an output) / √k_dim; q itself belongs to the caller.
 void CpuEngine::rotate_queries(Outputs outputs, Tensor q, int wanted) {
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(spec().k_dim)));
-  pool_.run(wanted, [&](int i, int /*thread*/) {
+  run_where_worth(pool_, wanted, int64_t{wanted} * q_cols(), [&](int i, int /*thread*/) {
     const int row = outputs == Outputs::all ? i : last_rows_[static_cast<size_t>(i)];
-    float* target = q_.as<float>() + int64_t{i} * q_cols();
-    std::copy_n(q.row(row), q_cols(), target);
-    if (rope_) {
-      rope_->apply(positions_[static_cast<size_t>(row)], spec().heads, spec().k_dim, target);
-    }
-    for (int c = 0; c < q_cols(); ++c) target[c] *= scale;
+    rotate_(q.row(row), spec().heads, spec().k_dim,
+            rope_ ? rope_->at(positions_[static_cast<size_t>(row)]) : Rotation(), scale,
+            q_.as<float>() + int64_t{i} * q_cols());
   });
 }
 

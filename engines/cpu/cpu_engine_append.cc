@@ -1,22 +1,16 @@
 #include "engines/cpu/cpu_engine_append.h"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
+
+#include "engines/codecs/simd.h"
+#include "engines/cpu/fork.h"
 
 namespace kvmark {
 namespace {
 
 constexpr int kTaskRows = 32;
 constexpr int kCacheLineFloats = 16;
-
-// Bit patterns instead of std::isfinite, because this loop vectorizes.
-bool all_finite(const float* x, int n) {
-  constexpr uint32_t kExponent = 0x7F800000u;
-  uint32_t bad = 0;
-  for (int i = 0; i < n; ++i) bad |= (std::bit_cast<uint32_t>(x[i]) & kExponent) == kExponent;
-  return bad == 0;
-}
 
 // The engine owns the memory that its spans point to; spans are const for those who only read.
 std::byte* writable(const std::byte* tile) { return const_cast<std::byte*>(tile); }
@@ -31,6 +25,7 @@ RowAppender::RowAppender(const KvSpec& spec, const Codec& k, const Codec& v, con
       k_(k),
       v_(v),
       rope_(rope),
+      rotate_(rotate_heads(chosen_simd_target())),
       pool_(pool),
       unit_(std::lcm(kTaskRows, std::lcm(k.tile(k_dim_).tokens, v.tile(v_dim_).tokens))),
       found_(static_cast<size_t>(pool.threads())),
@@ -56,7 +51,8 @@ void RowAppender::plan(std::span<const Piece> pieces) {
 }
 
 void RowAppender::append(std::span<const Span> spans, Tensor k, Tensor v) {
-  pool_.run(static_cast<int>(tasks_.size()) * kv_heads_, [&](int index, int thread) {
+  const int loops = static_cast<int>(tasks_.size()) * kv_heads_;
+  run_where_worth(pool_, loops, k.size() + v.size(), [&](int index, int thread) {
     const Task& task = tasks_[static_cast<size_t>(index / kv_heads_)];
     append_head(task, spans[static_cast<size_t>(task.piece)], index % kv_heads_, k, v,
                 scratch_.as<float>() + int64_t{thread} * scratch_floats_,
@@ -66,20 +62,19 @@ void RowAppender::append(std::span<const Span> spans, Tensor k, Tensor v) {
 
 void RowAppender::append_head(const Task& task, const Span& span, int head, Tensor k, Tensor v,
                               float* scratch, Found& found) const {
-  const auto load = [&](const float* row, int dim) {
-    std::copy_n(row, dim, scratch);
-    if (all_finite(scratch, dim)) return;
+  const auto load = [&](const float* row, int dim, const Rotation& rotation) {
+    if (rotate_(row, 1, dim, rotation, 1.0f, scratch)) return;
     found.finite = false;
     std::fill_n(scratch, dim, 0.0f);
   };
   for (int i = 0; i < task.rows; ++i) {
     const int position = task.first + i;
     const int slot = span.first_slot + position - span.first_position;
-    load(k.row(task.packed + i) + int64_t{head} * k_dim_, k_dim_);
-    if (rope_) rope_->apply(position, 1, k_dim_, scratch);
+    load(k.row(task.packed + i) + int64_t{head} * k_dim_, k_dim_,
+         rope_ ? rope_->at(position) : Rotation());
     found.saturated +=
         k_.encode(scratch, k_dim_, writable(span.k_tile(head, slot)), slot % span.k_tokens);
-    load(v.row(task.packed + i) + int64_t{head} * v_dim_, v_dim_);
+    load(v.row(task.packed + i) + int64_t{head} * v_dim_, v_dim_, Rotation());
     found.saturated +=
         v_.encode(scratch, v_dim_, writable(span.v_tile(head, slot)), slot % span.v_tokens);
   }

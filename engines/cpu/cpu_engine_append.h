@@ -24,7 +24,7 @@ class RowAppender {
   void plan(std::span<const Piece> pieces);
   // Stores one layer's rows. spans[i] holds the rows of piece i from position 0 on, its new ones
   // included. k: (rows, kv_heads · k_dim) before RoPE, v: (rows, kv_heads · v_dim). A row with an
-  // infinity or NaN is stored as zeros, since codecs are made for numbers.
+  // infinity or NaN, after RoPE, is stored as zeros, since codecs are made for numbers.
   void append(std::span<const Span> spans, Tensor k, Tensor v);
 
   bool finite() const;        // were all rows since plan()?
@@ -47,6 +47,7 @@ class RowAppender {
   const Codec& k_;
   const Codec& v_;
   const RopeTable* rope_;
+  const RotateHeads rotate_;
   ThreadPool& pool_;
   int unit_;  // rows of a task: whole tiles, so that no two tasks write into one
   std::vector<Task> tasks_;
