@@ -59,7 +59,11 @@ struct SymmetricGroup {
       const uint32_t magnitude = bits_of(x[i]) & 0x7fffffffu;
       largest = magnitude > largest ? magnitude : largest;
     }
-    return {group_scale(float_of(largest) / kMax)};
+    return of(float_of(largest));
+  }
+  // Of values whose largest magnitude is given.
+  KVMARK_HD static KVMARK_INLINE SymmetricGroup of(float largest) {
+    return {group_scale(largest / kMax)};
   }
   KVMARK_HD KVMARK_INLINE int code(float x) const {
     return round_to_int(clamp_magnitude(x / scale.divisor, kMax));
@@ -98,7 +102,12 @@ struct AsymmetricGroup {
       low = x[i] < low ? x[i] : low;
       high = x[i] > high ? x[i] : high;
     }
-    const uint16_t bits = f16_at_or_below(low);
+    return of(low, high);
+  }
+  // Of values in [low, high]. −0 counts as 0: which of them is the lowest of a group may depend on
+  // the order of comparisons.
+  KVMARK_HD static KVMARK_INLINE AsymmetricGroup of(float low, float high) {
+    const uint16_t bits = f16_at_or_below(low + 0.0f);
     const float minimum = f16_to_f32(bits);
     const float span = high > minimum ? high - minimum : 0.0f;
     return {bits, minimum, group_scale(span / kMax)};
