@@ -36,7 +36,7 @@ struct GroupCodes<SymmetricGroup<kMax>> {
   }
   static HWY_INLINE FloatVec steps(const Group& group, FloatVec x) {
     const FloatTag d;
-    const FloatVec steps = hn::Div(x, hn::Set(d, group.scale.divisor));
+    const FloatVec steps = hn::Mul(x, hn::Set(d, group.scale.inverse));
     return hn::Clamp(steps, hn::Set(d, -float{kMax}), hn::Set(d, float{kMax}));
   }
   static HWY_INLINE bool may_clamp(const Group& group) { return group.scale.saturated; }
@@ -60,7 +60,7 @@ struct GroupCodes<AsymmetricGroup<kMax>> {
   static HWY_INLINE FloatVec steps(const Group& group, FloatVec x) {
     const FloatTag d;
     const FloatVec above = hn::Sub(x, hn::Set(d, group.minimum));
-    const FloatVec steps = hn::Div(above, hn::Set(d, group.scale.divisor));
+    const FloatVec steps = hn::Mul(above, hn::Set(d, group.scale.inverse));
     return hn::Clamp(steps, hn::Zero(d), hn::Set(d, float{kMax}));
   }
   static HWY_INLINE bool may_clamp(const Group& group) {
