@@ -148,7 +148,8 @@ void CpuEngine::do_attend(int layer, Outputs outputs, Tensor q, Tensor k, Tensor
 // q_(i, ·) = rope(q of the i-th row that wants an output) / √k_dim; q itself belongs to the caller.
 void CpuEngine::rotate_queries(Outputs outputs, Tensor q, int wanted) {
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(spec().k_dim)));
-  run_where_worth(pool_, wanted, int64_t{wanted} * q_cols(), [&](int i, int /*thread*/) {
+  const int threads = threads_worth(pool_, int64_t{wanted} * q_cols());
+  run_on(threads, pool_, wanted, [&](int i, int /*thread*/) {
     const int row = outputs == Outputs::all ? i : last_rows_[static_cast<size_t>(i)];
     rotate_(q.row(row), spec().heads, spec().k_dim,
             rope_ ? rope_->at(positions_[static_cast<size_t>(row)]) : Rotation(), scale,

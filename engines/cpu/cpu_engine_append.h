@@ -40,8 +40,14 @@ class RowAppender {
     int64_t saturated = 0;
     bool finite = true;
   };
-  void append_head(const Task& task, const Span& span, int head, Tensor k, Tensor v, float* scratch,
-                   Found& found) const;
+  // Stores `heads` KV heads of a task's rows.
+  void append_task(const Task& task, const Span& span, int first_head, int heads, Tensor k,
+                   Tensor v, int thread);
+  // Stores heads of one row, side by side at `row`: (heads, dim). `tile`: of the first head;
+  // `head_bytes`: to the next one's; `slot`: within the tiles.
+  void store_heads(const Codec& codec, const float* row, int heads, int dim,
+                   const Rotation& rotation, std::byte* tile, int64_t head_bytes, int slot,
+                   int thread);
 
   int kv_heads_, k_dim_, v_dim_;
   const Codec& k_;
@@ -52,7 +58,7 @@ class RowAppender {
   int unit_;  // rows of a task: whole tiles, so that no two tasks write into one
   std::vector<Task> tasks_;
   std::vector<Found> found_;  // by thread
-  Buffer scratch_;            // (threads, scratch_floats_)
+  Buffer scratch_;            // (threads, scratch_floats_): heads of a row, rotated
   int scratch_floats_;
 };
 

@@ -1,4 +1,4 @@
-// Loops over rows that may be too short to be shared.
+// Loops over a step's rows that may be too short to be shared.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,19 @@
 
 namespace kvmark {
 
-// Floats that one thread rotates and encodes, in the slowest format, in about the time of a fork
-// and join of awake threads (`append` and `fork` of kvmark_micro). Only loops well above it gain.
+// Floats that one thread rotates and encodes in a few times what a fork and join of awake threads
+// costs (0.2 µs for two): fewer stay on the caller's thread.
 inline constexpr int64_t kFloatsWorthAFork = 4096;
 
-// body(index, thread) for each index in [0, n), as pool.run(), for a loop that goes over `floats`
-// floats in all: on the caller's thread alone where they are few.
+// How many threads a loop over `floats` floats is worth: all, or the caller's.
+inline int threads_worth(const ThreadPool& pool, int64_t floats) {
+  return floats < kFloatsWorthAFork ? 1 : pool.threads();
+}
+
+// body(index, thread) for each index in [0, n), as pool.run(), on all or one of its threads.
 template <typename Body>
-void run_where_worth(ThreadPool& pool, int n, int64_t floats, Body&& body) {
-  if (floats >= kFloatsWorthAFork) {
+void run_on(int threads, ThreadPool& pool, int n, Body&& body) {
+  if (threads > 1) {
     pool.run(n, body);
   } else {
     for (int index = 0; index < n; ++index) body(index, 0);
