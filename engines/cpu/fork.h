@@ -7,8 +7,8 @@
 
 namespace kvmark {
 
-// Floats that one thread rotates and encodes in a few times what a fork and join of awake threads
-// costs (0.2 µs for two): fewer stay on the caller's thread.
+// Twice the floats at which two awake threads, forked and joined, rotate and encode as fast as the
+// caller alone.
 inline constexpr int64_t kFloatsWorthAFork = 4096;
 
 // How many threads a loop over `floats` floats is worth: all, or the caller's.
