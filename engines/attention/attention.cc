@@ -51,8 +51,8 @@ void for_each_run(std::span<const Span> spans, int head, int first, int last, Vi
       const std::byte* v = block + span.v_offset + head * span.v_head_bytes;
       slot %= span.block_slots;
       while (from < block_end) {
-        const int rows = std::min(
-            {block_end - from, kTileRows - slot % kTileRows, kBlock - from % kBlock});
+        const int rows =
+            std::min({block_end - from, kTileRows - slot % kTileRows, kBlock - from % kBlock});
         visit(from,
               TileRun{k + slot / span.k_tokens * span.k_tile_bytes, slot % span.k_tokens, rows},
               TileRun{v + slot / span.v_tokens * span.v_tile_bytes, slot % span.v_tokens, rows});
@@ -132,13 +132,14 @@ AttentionDriver::Scratch AttentionDriver::make_scratch() const {
     float** at;
     int64_t floats;
   };
-  const Part parts[] = {{&scratch.q, queries * q_floats_},
-                        {&scratch.s, queries * kBlock},
-                        {&scratch.o, queries * shape_.v_dim},
-                        {&scratch.l, queries * kTileRows},
-                        {&scratch.m, queries},
-                        {&scratch.total, queries * shape_.v_dim},
-                        {&scratch.rows, int64_t{kBlock + 1} * std::max(shape_.k_dim, shape_.v_dim)}};
+  const Part parts[] = {
+      {&scratch.q, queries * q_floats_},
+      {&scratch.s, queries * kBlock},
+      {&scratch.o, queries * shape_.v_dim},
+      {&scratch.l, queries * kTileRows},
+      {&scratch.m, queries},
+      {&scratch.total, queries * shape_.v_dim},
+      {&scratch.rows, int64_t{kBlock + 1} * std::max(shape_.k_dim, shape_.v_dim)}};
   const auto on_cache_lines = [](int64_t floats) { return (floats + 15) / 16 * 16; };
   int64_t floats = 0;
   for (const Part& part : parts) floats += on_cache_lines(part.floats);
@@ -162,9 +163,8 @@ void AttentionDriver::attend(std::span<const QueryPiece> pieces) {
   const int rows = row_end_.empty() ? 0 : row_end_.back();
   const bool apart = splits_ > 1 && rows <= part_rows_ && items < kItemsPerThread * pool_.threads();
   if (apart) return attend_apart(pieces, items);
-  pool_.run(items, [&](int index, int thread) {
-    attend_whole(item_at(pieces, index), scratch_[thread]);
-  });
+  pool_.run(items,
+            [&](int index, int thread) { attend_whole(item_at(pieces, index), scratch_[thread]); });
 }
 
 // Each thread takes ranges of neighbouring splits, through which it reads on without a pause.
@@ -183,9 +183,8 @@ void AttentionDriver::attend_apart(std::span<const QueryPiece> pieces, int items
       attend_part(item, unit % splits_, scratch);
     }
   });
-  pool_.run(items, [&](int index, int thread) {
-    merge_parts(item_at(pieces, index), scratch_[thread]);
-  });
+  pool_.run(items,
+            [&](int index, int thread) { merge_parts(item_at(pieces, index), scratch_[thread]); });
 }
 
 void AttentionDriver::plan(std::span<const QueryPiece> pieces) {
@@ -237,8 +236,8 @@ int AttentionDriver::splits_of(const Item& item) const { return ceil_div(item.vi
 
 void AttentionDriver::prepare_queries(const Item& item, Scratch& scratch) const {
   for (int i = 0; i < item.rows * group_; ++i) {
-    const int64_t head = int64_t{item.first_row + i / group_} * shape_.heads +
-                         item.kv_head * group_ + i % group_;
+    const int64_t head =
+        int64_t{item.first_row + i / group_} * shape_.heads + item.kv_head * group_ + i % group_;
     k_.prepare(item.piece->q + head * shape_.k_dim, shape_.k_dim,
                scratch.q + int64_t{i} * q_floats_);
   }

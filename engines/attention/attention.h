@@ -113,9 +113,9 @@ class AttentionDriver {
   const SoftmaxKernels softmax_;
   const int group_;  // query heads of a KV head
   const int max_rows_, max_len_;
-  const int max_queries_;  // of an item
-  const int part_rows_;    // rows of a call whose splits may be worked on apart
-  const int q_floats_;     // of a prepared query
+  const int max_queries_;        // of an item
+  const int part_rows_;          // rows of a call whose splits may be worked on apart
+  const int q_floats_;           // of a prepared query
   const int k_ahead_, v_ahead_;  // runs between what is read and what is prefetched
   ThreadPool& pool_;
   std::vector<Scratch> scratch_;  // by thread

@@ -175,7 +175,8 @@ TEST_P(SameBits, ForAnyBatch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Codecs, SameBits, testing::Values("f32", "f16", "int8:g32", "int4:g64", "int8:g32:asym"),
+INSTANTIATE_TEST_SUITE_P(Codecs, SameBits,
+                         testing::Values("f32", "f16", "int8:g32", "int4:g64", "int8:g32:asym"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), ':', '_');

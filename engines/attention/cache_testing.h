@@ -56,9 +56,9 @@ class TestCache {
     const int slot = span_.count++;
     for (int head = 0; head < shape_.kv_heads; ++head) {
       k_.k.encode(k + head * shape_.k_dim, shape_.k_dim, mutable_tile(span_.k_tile(head, slot)),
-                slot % span_.k_tokens);
+                  slot % span_.k_tokens);
       v_.v.encode(v + head * shape_.v_dim, shape_.v_dim, mutable_tile(span_.v_tile(head, slot)),
-                slot % span_.v_tokens);
+                  slot % span_.v_tokens);
     }
   }
   void append_random(int rows, uint64_t seed, float scale = 1.0f) {
@@ -81,9 +81,9 @@ class TestCache {
     for (int kv_head = 0; kv_head < shape_.kv_heads; ++kv_head) {
       for (int slot = 0; slot < count; ++slot) {
         k_.k.decode(span_.k_tile(kv_head, slot), slot % span_.k_tokens, shape_.k_dim,
-                  k.data() + int64_t{slot} * shape_.k_dim);
+                    k.data() + int64_t{slot} * shape_.k_dim);
         v_.v.decode(span_.v_tile(kv_head, slot), slot % span_.v_tokens, shape_.v_dim,
-                  v.data() + int64_t{slot} * shape_.v_dim);
+                    v.data() + int64_t{slot} * shape_.v_dim);
       }
       const int group = shape_.heads / shape_.kv_heads;
       for (int row = 0; row < rows; ++row) {

@@ -1,22 +1,22 @@
-// Rotary embedding of engine rows: f32, with angles computed once in double.
+// The angles of rotary embedding, computed once in double.
 #pragma once
 
 #include <vector>
 
+#include "engines/attention/rotate.h"
 #include "engines/core/tensor.h"
 
 namespace kvmark {
 
-// Cosines and sines of every angle up to a length. The angles are computed in double, so that far
-// positions lose nothing; the rotation itself is f32, and the same bits for a row however it comes.
+// Cosines and sines of every angle up to a length, in f32. The angles are computed in double, so
+// that far positions lose nothing; RotateHeads turns rows by them.
 class RopeTable {
  public:
   // Positions [0, max_len). Throws LogicError unless rope.dims is even and positive.
   RopeTable(const Rope& rope, int max_len);
 
-  // Rotates the first `dims` channels of each of `heads` head rows that lie side by side at `row`:
-  // (heads, dim). Positions outside the table or dim < dims throw LogicError.
-  void apply(int position, int heads, int dim, float* row) const;
+  // Throws LogicError for a position outside the table. Valid as long as the table.
+  Rotation at(int position) const;
 
  private:
   Rope rope_;

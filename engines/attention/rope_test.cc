@@ -11,32 +11,19 @@
 namespace kvmark {
 namespace {
 
-TEST(RopeTable, AgreesWithTheReference) {
-  for (RopePairing pairing : {RopePairing::adjacent, RopePairing::halves}) {
-    for (int dims : {2, 16, 64}) {
-      const int dim = 64, heads = 3;
-      const Rope rope{.theta = 10000.0, .dims = dims, .pairing = pairing};
-      const RopeTable table(rope, 131072);
-      for (int position : {0, 1, 17, 4095, 131071}) {
-        std::vector<float> row(heads * dim);
-        for (int i = 0; i < heads * dim; ++i) row[i] = std::sin(0.7f * static_cast<float>(i)) + 2;
-        std::vector<double> expected(row.begin(), row.end());
-        table.apply(position, heads, dim, row.data());
-        for (int head = 0; head < heads; ++head) {
-          rope_reference(rope, position, dim, expected.data() + head * dim);
-        }
-        for (int i = 0; i < heads * dim; ++i) ASSERT_NEAR(row[i], expected[i], 2e-6);
-      }
+TEST(RopeTable, HoldsTheAnglesOfEachPosition) {
+  const Rope rope{.theta = 10000.0, .dims = 8, .pairing = RopePairing::halves};
+  const RopeTable table(rope, 131072);
+  for (int position : {0, 1, 17, 131071}) {
+    const Rotation rotation = table.at(position);
+    EXPECT_EQ(rotation.pairs, 4);
+    EXPECT_EQ(rotation.pairing, RopePairing::halves);
+    for (int i = 0; i < 4; ++i) {
+      const double angle = position * std::pow(10.0, -i);
+      EXPECT_NEAR(rotation.cosines[i], std::cos(angle), 1e-7) << position;
+      EXPECT_NEAR(rotation.sines[i], std::sin(angle), 1e-7) << position;
     }
   }
-}
-
-TEST(RopeTable, PositionZeroIsTheIdentity) {
-  const RopeTable table({.theta = 1e6, .dims = 8, .pairing = RopePairing::halves}, 1);
-  std::vector<float> row = {1, 2, 3, 4, 5, 6, 7, 8};
-  const auto before = row;
-  table.apply(0, 1, 8, row.data());
-  EXPECT_EQ(row, before);
 }
 
 TEST(RopeReference, RotatesByHand) {
@@ -53,10 +40,8 @@ TEST(RopeTable, MisuseIsRefused) {
   EXPECT_THROW(RopeTable({.dims = 3}, 4), LogicError);
   EXPECT_THROW(RopeTable({.dims = 0}, 4), LogicError);
   const RopeTable table({.dims = 4}, 4);
-  std::vector<float> row(4);
-  EXPECT_THROW(table.apply(4, 1, 4, row.data()), LogicError);
-  EXPECT_THROW(table.apply(-1, 1, 4, row.data()), LogicError);
-  EXPECT_THROW(table.apply(0, 2, 2, row.data()), LogicError);
+  EXPECT_THROW(table.at(4), LogicError);
+  EXPECT_THROW(table.at(-1), LogicError);
   std::vector<double> reference(4);
   EXPECT_THROW(rope_reference({.dims = 4}, 0, 2, reference.data()), LogicError);
 }

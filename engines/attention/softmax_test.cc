@@ -23,11 +23,11 @@ class Softmax : public testing::TestWithParam<int64_t> {
 // The states of some queries with outputs of kDim channels.
 struct States {
   static constexpr int kDim = 37;
-  explicit States(int queries)
-      : m(queries, kNothing), l(queries * kTileRows), o(queries * kDim) {}
+  explicit States(int queries) : m(queries, kNothing), l(queries * kTileRows), o(queries * kDim) {}
   SoftmaxStates view() { return {m.data(), l.data(), o.data(), kDim}; }
   float sum(int query) const {
-    return std::accumulate(l.begin() + query * kTileRows, l.begin() + (query + 1) * kTileRows, 0.0f);
+    return std::accumulate(l.begin() + query * kTileRows, l.begin() + (query + 1) * kTileRows,
+                           0.0f);
   }
   std::vector<float> m, l, o;
 };

@@ -70,9 +70,9 @@ struct Codec {
   // Floats of a query as `scores` wants it, and a query row of `dim` floats → that form.
   int64_t (*prepared_floats)(int dim) = nullptr;
   void (*prepare)(const float* q, int dim, float* prepared) = nullptr;
-  // s(query, at + row) = Σ_d q(query, d) · k(row, d) for the rows of `runs`, which lie in one block;
-  // other scores stay as they are. q: (queries, prepared_floats); s: (queries, kBlock); scratch:
-  // kBlock · dim floats.
+  // s(query, at + row) = Σ_d q(query, d) · k(row, d) for the rows of `runs`, which lie in one
+  // block; other scores stay as they are. q: (queries, prepared_floats); s: (queries, kBlock);
+  // scratch: kBlock · dim floats.
   void (*scores)(const float* q, int queries, int dim, std::span<const TileRun> runs, float* s,
                  float* scratch) = nullptr;
   // o(query, d) += Σ_row p(query, at + row) · v(row, d), rows in ascending order. p: (queries,

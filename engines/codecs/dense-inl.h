@@ -76,8 +76,8 @@ HWY_INLINE void score_tiles(const float* q, int dim, const KeyTile<T>* tiles, fl
   const auto add_channel = [&](int d, FloatVec* sums) HWY_ATTR {
     FloatVec keys[kVectors];
     for (int v = 0; v < kVectors; ++v) {
-      keys[v] = load(tiles[v / kTileVectors].words + int64_t{d} * kTileRows +
-                     v % kTileVectors * kLanes);
+      keys[v] =
+          load(tiles[v / kTileVectors].words + int64_t{d} * kTileRows + v % kTileVectors * kLanes);
     }
     for (int i = 0; i < kQueries; ++i) {
       const FloatVec query = hn::Set(tag, q[int64_t{i} * dim + d]);
@@ -116,9 +116,8 @@ template <typename T, int kTiles>
 HWY_INLINE void score_queries(const float* q, int queries, int dim, KeyTile<T>* tiles, float* s) {
   while (queries > 0) {
     const int n = next_queries(queries);
-    with_queries(n, [&]<int kQueries>() HWY_ATTR {
-      score_tiles<T, kQueries, kTiles>(q, dim, tiles, s);
-    });
+    with_queries(
+        n, [&]<int kQueries>() HWY_ATTR { score_tiles<T, kQueries, kTiles>(q, dim, tiles, s); });
     for (int t = 0; t < kTiles; ++t) tiles[t].ahead = nullptr;  // once is enough
     queries -= n;
     q += int64_t{n} * dim;
@@ -136,7 +135,8 @@ HWY_INLINE void score_runs(const float* q, int queries, int dim, std::span<const
     if constexpr (kMaxKeyTiles == 2) {
       if (i + 1 < runs.size() && whole(run) && whole(runs[i + 1]) &&
           runs[i + 1].at == run.at + kTileRows) {
-        KeyTile<T> tiles[2] = {{tile_of(run), run.ahead}, {tile_of(runs[i + 1]), runs[i + 1].ahead}};
+        KeyTile<T> tiles[2] = {{tile_of(run), run.ahead},
+                               {tile_of(runs[i + 1]), runs[i + 1].ahead}};
         score_queries<T, 2>(q, queries, dim, tiles, s + run.at);
         ++i;
         continue;

@@ -27,7 +27,7 @@ struct SidesOf {
   using Values = Format;
 };
 template <typename Format>
-  requires requires { typename Format::Keys; }
+requires requires { typename Format::Keys; }
 struct SidesOf<Format> {
   using Keys = typename Format::Keys;
   using Values = typename Format::Values;
@@ -103,8 +103,8 @@ struct GenericKernels : PlainQueries {
       const int end = run.at + run.rows;
       for (int at = run.at; at < end;) {
         const int next = std::min(end, (at / kTileRows + 1) * kTileRows);
-        const bool meets = count > 0 && at % kTileRows != 0 &&
-                           joined[count - 1].at + joined[count - 1].rows == at;
+        const bool meets =
+            count > 0 && at % kTileRows != 0 && joined[count - 1].at + joined[count - 1].rows == at;
         if (meets) {
           joined[count - 1].rows += next - at;
         } else {

@@ -15,26 +15,40 @@ namespace kvmark {
 KVMARK_HD inline int groups_of(int dim, int group) { return (dim + group - 1) / group; }
 KVMARK_HD inline int64_t round_up_even(int64_t bytes) { return (bytes + 1) / 2 * 2; }
 
-// The largest f16 that is ≤ x, within ±65504.
-KVMARK_HD KVMARK_INLINE uint16_t f16_at_or_below(float x) {
-  const float bounded = x > -kF16Max ? x : -kF16Max;
-  const uint16_t nearest = f32_to_f16(bounded);
-  const int toward_minus_infinity = nearest & 0x8000 ? 1 : -1;
-  return static_cast<uint16_t>(f16_to_f32(nearest) > bounded ? nearest + toward_minus_infinity
-                                                             : nearest);
+// An f16 number and its value.
+struct F16Number {
+  uint16_t bits;
+  float value;
+};
+
+// The f16 number next to a magnitude (≥ 0, taken as 65504 beyond it), not below it (`up`) or not
+// above it.
+KVMARK_HD KVMARK_INLINE F16Number f16_beside(float magnitude, bool up) {
+  const float x = magnitude < kF16Max ? magnitude : kF16Max;
+  // Ten bits stay behind the leading one; the carry may run into the exponent.
+  const uint32_t normal = (bits_of(x) + (up ? 0x1fffu : 0u)) >> 13;
+  // Beside 0.5 the f32 grid is that of f16 subnormals.
+  const float beside = x + 0.5f;
+  const float nearest = beside - 0.5f;
+  const int32_t steps =
+      static_cast<int32_t>(bits_of(beside) - bits_of(0.5f)) + (up ? nearest < x : -(nearest > x));
+  const bool subnormal = x < 0x1p-14f;
+  return {static_cast<uint16_t>(subnormal ? static_cast<uint32_t>(steps) : normal - (112u << 10)),
+          subnormal ? static_cast<float>(steps) * 0x1p-24f : float_of(normal << 13)};
 }
 
 // A non-negative scale in f16; `saturated` where it is beyond the range.
 struct GroupScale {
   uint16_t bits;
-  float divisor;  // the scale as stored; 1 for a scale of 0, where all codes are 0
+  float inverse;  // of the scale as stored; 1 for a scale of 0, where all codes are 0
   bool saturated;
 };
 
-// Rounded up, so that no value of the group lies beyond its last code.
+// Rounded up, so that no value of the group lies beyond its last code. (By the inverse a value may
+// do so by its rounding: codes are clamped.)
 KVMARK_HD KVMARK_INLINE GroupScale group_scale(float exact) {
-  const auto bits = static_cast<uint16_t>(f16_at_or_below(-exact) ^ 0x8000u);
-  return {bits, bits ? f16_to_f32(bits) : 1.0f, exact > kF16Max};
+  const F16Number stored = f16_beside(exact, true);
+  return {stored.bits, stored.bits ? 1.0f / stored.value : 1.0f, exact > kF16Max};
 }
 
 // What a group's codes mean: x ≈ offset + scale · code. Scale · code is exact in f32 (11 + 8 bits),
@@ -59,10 +73,14 @@ struct SymmetricGroup {
       const uint32_t magnitude = bits_of(x[i]) & 0x7fffffffu;
       largest = magnitude > largest ? magnitude : largest;
     }
-    return {group_scale(float_of(largest) / kMax)};
+    return of(float_of(largest));
+  }
+  // Of values whose largest magnitude is given.
+  KVMARK_HD static KVMARK_INLINE SymmetricGroup of(float largest) {
+    return {group_scale(largest / kMax)};
   }
   KVMARK_HD KVMARK_INLINE int code(float x) const {
-    return round_to_int(clamp_magnitude(x / scale.divisor, kMax));
+    return round_to_int(clamp_magnitude(x * scale.inverse, kMax));
   }
   KVMARK_HD KVMARK_INLINE void store(uint16_t* words) const { words[0] = scale.bits; }
   KVMARK_HD static KVMARK_INLINE Affine load(const uint16_t* words) {
@@ -98,13 +116,20 @@ struct AsymmetricGroup {
       low = x[i] < low ? x[i] : low;
       high = x[i] > high ? x[i] : high;
     }
-    const uint16_t bits = f16_at_or_below(low);
-    const float minimum = f16_to_f32(bits);
+    return of(low, high);
+  }
+  // Of values in [low, high]. −0 counts as 0: which of them is the lowest of a group may depend on
+  // the order of comparisons.
+  KVMARK_HD static KVMARK_INLINE AsymmetricGroup of(float low, float high) {
+    const bool negative = low < 0;
+    const F16Number number = f16_beside(abs_of(low), negative);
+    const float minimum = negative ? -number.value : number.value;
     const float span = high > minimum ? high - minimum : 0.0f;
-    return {bits, minimum, group_scale(span / kMax)};
+    return {static_cast<uint16_t>(number.bits | (negative ? 0x8000u : 0u)), minimum,
+            group_scale(span / kMax)};
   }
   KVMARK_HD KVMARK_INLINE int code(float x) const {
-    return round_to_int(clamp_positive((x - minimum) / scale.divisor, kMax));
+    return round_to_int(clamp_positive((x - minimum) * scale.inverse, kMax));
   }
   KVMARK_HD KVMARK_INLINE void store(uint16_t* words) const {
     words[0] = scale.bits;

@@ -25,8 +25,8 @@ std::vector<float> normal_floats(int64_t n, uint64_t seed) {
   return values;
 }
 
-// `rows` encoded rows on one side of a format, from slot `first` of a row of tiles on. What holds no
-// row is NaN in every format (bytes 0xff).
+// `rows` encoded rows on one side of a format, from slot `first` of a row of tiles on. What holds
+// no row is NaN in every format (bytes 0xff).
 struct StoredRows {
   StoredRows(const TileForm& form, int dim, int first, int rows, uint64_t seed)
       : tile(form.tile(dim)),
@@ -49,8 +49,8 @@ struct StoredRows {
     for (int r = 0; r < rows;) {
       const int slot = first + r;
       const int n = std::min({cut, rows - r, kTileRows - slot % kTileRows});
-      made.push_back({memory.data() + slot / tile.tokens * tile.bytes, slot % tile.tokens, n, at + r,
-                      r % 2 ? memory.data() : nullptr});
+      made.push_back({memory.data() + slot / tile.tokens * tile.bytes, slot % tile.tokens, n,
+                      at + r, r % 2 ? memory.data() : nullptr});
       r += n;
     }
     return made;

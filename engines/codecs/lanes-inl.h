@@ -40,7 +40,6 @@ HWY_INLINE FloatVec load(const hwy::bfloat16_t* p) {
   return hn::PromoteTo(FloatTag(), hn::LoadU(hn::Rebind<hwy::bfloat16_t, FloatTag>(), p));
 }
 
-
 // An fp8:e4m3 code (engines/codecs/fp8.h).
 struct E4m3Code {
   uint8_t bits;

@@ -11,8 +11,10 @@
 #include "engines/attention/rope.h"
 #include "engines/catalog/catalog.h"
 #include "engines/catalog/store_spec.h"
+#include "engines/codecs/simd.h"
 #include "engines/core/buffer.h"
 #include "engines/cpu/cpu_engine_append.h"
+#include "engines/cpu/fork.h"
 #include "engines/layouts/paged_store.h"
 #include "engines/layouts/workspace_store.h"
 
@@ -48,6 +50,7 @@ class CpuEngine : public KvEngine {
         v_(*find_codec(engine.v_codec)),
         rope_(spec.rope ? std::optional<RopeTable>(std::in_place, *spec.rope, spec.max_len)
                         : std::nullopt),
+        rotate_(rotate_heads(chosen_simd_target())),
         store_(make_store(engine, spec, options)),
         appender_(spec, k_, v_, rope_ ? &*rope_ : nullptr, pool),
         driver_({spec.heads, spec.kv_heads, spec.k_dim, spec.v_dim}, k_, v_, spec.max_rows,
@@ -98,6 +101,7 @@ class CpuEngine : public KvEngine {
   const Codec& k_;
   const Codec& v_;
   std::optional<RopeTable> rope_;
+  const RotateHeads rotate_;
   std::unique_ptr<RowStore> store_;
   RowAppender appender_;
   AttentionDriver driver_;
@@ -144,14 +148,12 @@ void CpuEngine::do_attend(int layer, Outputs outputs, Tensor q, Tensor k, Tensor
 // q_(i, ·) = rope(q of the i-th row that wants an output) / √k_dim; q itself belongs to the caller.
 void CpuEngine::rotate_queries(Outputs outputs, Tensor q, int wanted) {
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(spec().k_dim)));
-  pool_.run(wanted, [&](int i, int /*thread*/) {
+  const int threads = threads_worth(pool_, int64_t{wanted} * q_cols());
+  run_on(threads, pool_, wanted, [&](int i, int /*thread*/) {
     const int row = outputs == Outputs::all ? i : last_rows_[static_cast<size_t>(i)];
-    float* target = q_.as<float>() + int64_t{i} * q_cols();
-    std::copy_n(q.row(row), q_cols(), target);
-    if (rope_) {
-      rope_->apply(positions_[static_cast<size_t>(row)], spec().heads, spec().k_dim, target);
-    }
-    for (int c = 0; c < q_cols(); ++c) target[c] *= scale;
+    rotate_(q.row(row), spec().heads, spec().k_dim,
+            rope_ ? rope_->at(positions_[static_cast<size_t>(row)]) : Rotation(), scale,
+            q_.as<float>() + int64_t{i} * q_cols());
   });
 }
 
@@ -179,9 +181,9 @@ void CpuEngine::do_read(SeqId seq, int layer, int first, int rows, Tensor k, Ten
     const int slot = span.first_slot + first + i - span.first_position;
     for (int head = 0; head < spec().kv_heads; ++head) {
       k_.k.decode(span.k_tile(head, slot), slot % span.k_tokens, spec().k_dim,
-                k.row(i) + int64_t{head} * spec().k_dim);
+                  k.row(i) + int64_t{head} * spec().k_dim);
       v_.v.decode(span.v_tile(head, slot), slot % span.v_tokens, spec().v_dim,
-                v.row(i) + int64_t{head} * spec().v_dim);
+                  v.row(i) + int64_t{head} * spec().v_dim);
     }
   }
 }

@@ -1,22 +1,20 @@
 #include "engines/cpu/cpu_engine_append.h"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
+
+#include "engines/codecs/simd.h"
+#include "engines/cpu/fork.h"
 
 namespace kvmark {
 namespace {
 
 constexpr int kTaskRows = 32;
 constexpr int kCacheLineFloats = 16;
+// Parts of a loop a thread, so that the last ones even out.
+constexpr int kPartsPerThread = 4;
 
-// Bit patterns instead of std::isfinite, because this loop vectorizes.
-bool all_finite(const float* x, int n) {
-  constexpr uint32_t kExponent = 0x7F800000u;
-  uint32_t bad = 0;
-  for (int i = 0; i < n; ++i) bad |= (std::bit_cast<uint32_t>(x[i]) & kExponent) == kExponent;
-  return bad == 0;
-}
+int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 // The engine owns the memory that its spans point to; spans are const for those who only read.
 std::byte* writable(const std::byte* tile) { return const_cast<std::byte*>(tile); }
@@ -31,10 +29,11 @@ RowAppender::RowAppender(const KvSpec& spec, const Codec& k, const Codec& v, con
       k_(k),
       v_(v),
       rope_(rope),
+      rotate_(rotate_heads(chosen_simd_target())),
       pool_(pool),
       unit_(std::lcm(kTaskRows, std::lcm(k.k.tile(k_dim_).tokens, v.v.tile(v_dim_).tokens))),
       found_(static_cast<size_t>(pool.threads())),
-      scratch_floats_((std::max(k_dim_, v_dim_) + kCacheLineFloats - 1) / kCacheLineFloats *
+      scratch_floats_(ceil_div(kv_heads_ * std::max(k_dim_, v_dim_), kCacheLineFloats) *
                       kCacheLineFloats) {
   tasks_.reserve(static_cast<size_t>(spec.max_rows));
   scratch_ = Buffer(found_.size() * static_cast<size_t>(scratch_floats_) * sizeof(float));
@@ -56,32 +55,46 @@ void RowAppender::plan(std::span<const Piece> pieces) {
 }
 
 void RowAppender::append(std::span<const Span> spans, Tensor k, Tensor v) {
-  pool_.run(static_cast<int>(tasks_.size()) * kv_heads_, [&](int index, int thread) {
-    const Task& task = tasks_[static_cast<size_t>(index / kv_heads_)];
-    append_head(task, spans[static_cast<size_t>(task.piece)], index % kv_heads_, k, v,
-                scratch_.as<float>() + int64_t{thread} * scratch_floats_,
-                found_[static_cast<size_t>(thread)]);
+  const int tasks = static_cast<int>(tasks_.size());
+  const int threads = threads_worth(pool_, k.size() + v.size());
+  const int parts_wanted = threads > 1 ? ceil_div(kPartsPerThread * threads, tasks) : 1;
+  const int heads = ceil_div(kv_heads_, std::min(parts_wanted, kv_heads_));
+  const int parts = ceil_div(kv_heads_, heads);
+  run_on(threads, pool_, tasks * parts, [&](int index, int thread) {
+    const Task& task = tasks_[static_cast<size_t>(index / parts)];
+    const int first_head = index % parts * heads;
+    append_task(task, spans[static_cast<size_t>(task.piece)], first_head,
+                std::min(heads, kv_heads_ - first_head), k, v, thread);
   });
 }
 
-void RowAppender::append_head(const Task& task, const Span& span, int head, Tensor k, Tensor v,
-                              float* scratch, Found& found) const {
-  const auto load = [&](const float* row, int dim) {
-    std::copy_n(row, dim, scratch);
-    if (all_finite(scratch, dim)) return;
-    found.finite = false;
-    std::fill_n(scratch, dim, 0.0f);
-  };
+void RowAppender::append_task(const Task& task, const Span& span, int first_head, int heads,
+                              Tensor k, Tensor v, int thread) {
   for (int i = 0; i < task.rows; ++i) {
     const int position = task.first + i;
     const int slot = span.first_slot + position - span.first_position;
-    load(k.row(task.packed + i) + int64_t{head} * k_dim_, k_dim_);
-    if (rope_) rope_->apply(position, 1, k_dim_, scratch);
+    const float* k_row = k.row(task.packed + i) + int64_t{first_head} * k_dim_;
+    const float* v_row = v.row(task.packed + i) + int64_t{first_head} * v_dim_;
+    store_heads(k_.k, k_row, heads, k_dim_, rope_ ? rope_->at(position) : Rotation(),
+                writable(span.k_tile(first_head, slot)), span.k_head_bytes, slot % span.k_tokens,
+                thread);
+    store_heads(v_.v, v_row, heads, v_dim_, Rotation(), writable(span.v_tile(first_head, slot)),
+                span.v_head_bytes, slot % span.v_tokens, thread);
+  }
+}
+
+void RowAppender::store_heads(const TileForm& form, const float* row, int heads, int dim,
+                              const Rotation& rotation, std::byte* tile, int64_t head_bytes,
+                              int slot, int thread) {
+  Found& found = found_[static_cast<size_t>(thread)];
+  float* scratch = scratch_.as<float>() + int64_t{thread} * scratch_floats_;
+  if (!rotate_(row, heads, dim, rotation, 1.0f, scratch)) {
+    found.finite = false;
+    std::fill_n(scratch, int64_t{heads} * dim, 0.0f);
+  }
+  for (int head = 0; head < heads; ++head) {
     found.saturated +=
-        k_.k.encode(scratch, k_dim_, writable(span.k_tile(head, slot)), slot % span.k_tokens);
-    load(v.row(task.packed + i) + int64_t{head} * v_dim_, v_dim_);
-    found.saturated +=
-        v_.v.encode(scratch, v_dim_, writable(span.v_tile(head, slot)), slot % span.v_tokens);
+        form.encode(scratch + int64_t{head} * dim, dim, tile + head * head_bytes, slot);
   }
 }
 

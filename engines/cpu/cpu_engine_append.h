@@ -24,7 +24,7 @@ class RowAppender {
   void plan(std::span<const Piece> pieces);
   // Stores one layer's rows. spans[i] holds the rows of piece i from position 0 on, its new ones
   // included. k: (rows, kv_heads · k_dim) before RoPE, v: (rows, kv_heads · v_dim). A row with an
-  // infinity or NaN is stored as zeros, since codecs are made for numbers.
+  // infinity or NaN, after RoPE, is stored as zeros, since codecs are made for numbers.
   void append(std::span<const Span> spans, Tensor k, Tensor v);
 
   bool finite() const;        // were all rows since plan()?
@@ -40,18 +40,25 @@ class RowAppender {
     int64_t saturated = 0;
     bool finite = true;
   };
-  void append_head(const Task& task, const Span& span, int head, Tensor k, Tensor v, float* scratch,
-                   Found& found) const;
+  // Stores `heads` KV heads of a task's rows.
+  void append_task(const Task& task, const Span& span, int first_head, int heads, Tensor k,
+                   Tensor v, int thread);
+  // Stores heads of one row, side by side at `row`: (heads, dim). `tile`: of the first head;
+  // `head_bytes`: to the next one's; `slot`: within the tiles.
+  void store_heads(const TileForm& form, const float* row, int heads, int dim,
+                   const Rotation& rotation, std::byte* tile, int64_t head_bytes, int slot,
+                   int thread);
 
   int kv_heads_, k_dim_, v_dim_;
   const Codec& k_;
   const Codec& v_;
   const RopeTable* rope_;
+  const RotateHeads rotate_;
   ThreadPool& pool_;
   int unit_;  // rows of a task: whole tiles, so that no two tasks write into one
   std::vector<Task> tasks_;
   std::vector<Found> found_;  // by thread
-  Buffer scratch_;            // (threads, scratch_floats_)
+  Buffer scratch_;            // (threads, scratch_floats_): heads of a row, rotated
   int scratch_floats_;
 };
 
