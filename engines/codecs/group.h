@@ -16,14 +16,14 @@ KVMARK_HD inline int groups_of(int dim, int group) { return (dim + group - 1) / 
 KVMARK_HD inline int64_t round_up_even(int64_t bytes) { return (bytes + 1) / 2 * 2; }
 
 // An f16 number and its value.
-struct F16Number {
+struct StoredF16 {
   uint16_t bits;
   float value;
 };
 
 // The f16 number next to a magnitude (≥ 0, taken as 65504 beyond it), not below it (`up`) or not
 // above it.
-KVMARK_HD KVMARK_INLINE F16Number f16_beside(float magnitude, bool up) {
+KVMARK_HD KVMARK_INLINE StoredF16 f16_beside(float magnitude, bool up) {
   const float x = magnitude < kF16Max ? magnitude : kF16Max;
   // Ten bits stay behind the leading one; the carry may run into the exponent.
   const uint32_t normal = (bits_of(x) + (up ? 0x1fffu : 0u)) >> 13;
@@ -47,7 +47,7 @@ struct GroupScale {
 // Rounded up, so that no value of the group lies beyond its last code. (By the inverse a value may
 // do so by its rounding: codes are clamped.)
 KVMARK_HD KVMARK_INLINE GroupScale group_scale(float exact) {
-  const F16Number stored = f16_beside(exact, true);
+  const StoredF16 stored = f16_beside(exact, true);
   return {stored.bits, stored.bits ? 1.0f / stored.value : 1.0f, exact > kF16Max};
 }
 
@@ -122,7 +122,7 @@ struct AsymmetricGroup {
   // the order of comparisons.
   KVMARK_HD static KVMARK_INLINE AsymmetricGroup of(float low, float high) {
     const bool negative = low < 0;
-    const F16Number number = f16_beside(abs_of(low), negative);
+    const StoredF16 number = f16_beside(abs_of(low), negative);
     const float minimum = negative ? -number.value : number.value;
     const float span = high > minimum ? high - minimum : 0.0f;
     return {static_cast<uint16_t>(number.bits | (negative ? 0x8000u : 0u)), minimum,

@@ -12,7 +12,7 @@ TEST(Groups, F16NumbersAroundEveryMagnitude) {
   constexpr uint16_t kLargest = 0x7bff;
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const auto expect = [](float x, bool up, uint16_t bits) {
-    const F16Number number = f16_beside(x, up);
+    const StoredF16 number = f16_beside(x, up);
     ASSERT_EQ(number.bits, bits) << x << (up ? " up" : " down");
     ASSERT_EQ(number.value, f16_to_f32(bits)) << x;
   };
