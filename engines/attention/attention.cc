@@ -25,13 +25,15 @@ int ceil_div(int a, int b) { return (a + b - 1) / b; }
 int rows_for(int queries, int group) { return std::max(1, queries / group); }
 
 // What is prefetched lies so many bytes behind what is read, in each of the two streams: enough to
-// cover the memory's latency, little enough to stay in the first-level cache.
+// cover the memory's latency, little enough to stay in the first-level cache. At least the two runs
+// of a block, which are read together.
 constexpr int64_t kPrefetchBytes = 4096;
+constexpr int kMinAhead = 2;
 constexpr int kMaxAhead = 16;
 
 int runs_ahead(const TileSpec& tile) {
   const int64_t run_bytes = tile.bytes * kTileRows / tile.tokens;
-  return static_cast<int>(std::clamp<int64_t>(kPrefetchBytes / run_bytes, 1, kMaxAhead));
+  return static_cast<int>(std::clamp<int64_t>(kPrefetchBytes / run_bytes, kMinAhead, kMaxAhead));
 }
 
 // Visits positions [first, last) in runs of up to kTileRows slots that lie in one block of memory

@@ -88,10 +88,15 @@ HWY_INLINE void score_tiles(const float* q, int dim, const KeyTile<T>* tiles, fl
   };
   constexpr int kStep = 8;  // channels between prefetches
   constexpr int64_t kStepBytes = kStep * kTileRows * sizeof(T);
+  const int64_t tile_bytes = dim * int64_t{kTileRows * sizeof(T)};
   int d = 0;
   for (; d + kStep <= dim; d += kStep) {
-    for (int t = 0; t < kTiles; ++t) {
-      if (tiles[t].ahead) prefetch_lines(tiles[t].ahead + d / kStep * kStepBytes, kStepBytes);
+    if (tiles[0].ahead) {
+      // One tile after the other: prefetchers of the processor follow a stream of rising addresses,
+      // not two that take turns.
+      const int64_t at = d / kStep * (kTiles * kStepBytes);
+      const int tile = kTiles == 2 && at >= tile_bytes ? 1 : 0;
+      prefetch_lines(tiles[tile].ahead + at - tile * tile_bytes, kTiles * kStepBytes);
     }
     KVMARK_UNROLL(4)
     for (int pair = 0; pair < kStep; pair += 2) {
