@@ -106,8 +106,18 @@ struct Prediction {
   int64_t positions_computed = 0;      // of one round and sequence
   int64_t kv_bytes_read_per_step = 0;  // mean over the decode steps
   int64_t weight_bytes_read_per_step = 0;
-  double flops_per_step = 0;  // mean over the decode steps
+  double flops_per_step = 0;         // mean over the decode steps
+  double attend_flops_per_step = 0;  // of these, the attention's
+
+  // Where the worker measures how fast the machine reads: as many bytes as a decode step reads, at
+  // most kMaxCeilingBytes; 0 where steps read no stored rows. Beside them as many again, read in
+  // pages of `ceiling_page_bytes` (a block of one layer), where the pool's order is shuffled; 0
+  // elsewhere.
+  int64_t ceiling_bytes = 0;
+  int64_t ceiling_page_bytes = 0;
 };
+// Beyond the last-level cache the rate no longer depends on the size.
+inline constexpr int64_t kMaxCeilingBytes = int64_t{512} << 20;
 Prediction predict(const Case& c, int settle_steps);
 
 }  // namespace kvmark

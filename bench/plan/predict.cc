@@ -10,9 +10,9 @@ namespace {
 
 // Rates of one ordinary core. They only say what is worth starting; nothing measured uses them.
 constexpr double kGemmFlops = 80e9;         // dense products of many rows
-constexpr double kAttendFlops = 12e9;       // kernels that decode rows as they go
-constexpr double kBytes = 8e9;              // streaming from memory
-constexpr double kMaxBytes = 20e9;          // all cores together
+constexpr double kAttendFlops = 60e9;       // attention
+constexpr double kBytes = 12e9;             // streaming from memory
+constexpr double kMaxBytes = 40e9;          // all cores together
 constexpr double kLayerSeconds = 20e-6;     // starting the parts of a layer
 constexpr double kParameterSeconds = 8e-9;  // making or converting a parameter, one core
 constexpr double kElementSeconds =
@@ -21,6 +21,7 @@ constexpr double kOracleFlops = 2e9;  // the fp64 check
 constexpr int kCheckedSteps = 12;     // steps that it looks at
 constexpr int kCheckedHeads = 8;      // heads of a deep step
 constexpr double kCheckedRows = 1 << 19;     // positions of a step, all layers
+constexpr double kCeilingPasses = 25;        // over memory, to find the fastest way to read it
 constexpr int64_t kProcessBytes = 32 << 20;  // program, libraries, stacks
 constexpr int64_t kThreadBytes = 32 << 20;   // a thread's buffers in the BLAS library
 
@@ -38,6 +39,8 @@ struct Cost {
     return *this;
   }
 };
+
+double bandwidth_of(const Case& c) { return std::min(kBytes * c.threads, kMaxBytes); }
 
 bool keeps_rows(const Case& c) { return c.engine.layout != LayoutKind::recompute; }
 
@@ -159,7 +162,7 @@ class CostModel {
   }
 
   double seconds(const Cost& cost) const {
-    const double bandwidth = std::min(kBytes * c_.threads, kMaxBytes);
+    const double bandwidth = bandwidth_of(c_);
     const double dense =
         std::max(cost.dense_flops / (kGemmFlops * c_.threads), cost.weight_bytes / bandwidth);
     const double attend =
@@ -217,6 +220,13 @@ int64_t activation_bytes(const Case& c) {
   return (rows * (3 * int64_t{m.d_model} + 2 * q + 2 * kv + 2 * int64_t{m.ffn}) + logits) * 4;
 }
 
+// A block of one layer, where blocks lie in an order that memory does not like; else 0.
+int64_t shuffled_block_bytes(const Case& c, const KvSpec& spec) {
+  if (c.engine.layout != LayoutKind::paged || c.pool_order != PoolOrder::shuffled) return 0;
+  const Footprint block = predict_footprint(c.engine, spec, std::vector<int>{1});
+  return (block.reserved_bytes - block.table_bytes) / spec.layers;
+}
+
 }  // namespace
 
 int max_rows_of(const Case& c) {
@@ -248,16 +258,29 @@ Prediction predict(const Case& c, int settle_steps) {
   p.kv_live_bytes = cache.live_bytes;
   p.kv_bytes = cache.reserved_bytes;
   p.weight_bytes = weight_bytes_of(c);
+  p.kv_bytes_read_per_step = static_cast<int64_t>(mean_of.kv_bytes / steps);
+  p.weight_bytes_read_per_step = static_cast<int64_t>(mean_of.weight_bytes / steps);
+  p.attend_flops_per_step = mean_of.attend_flops / steps;
+  p.flops_per_step = (mean_of.dense_flops + mean_of.attend_flops) / steps;
+  if (keeps_rows(c) && c.gen_len > 1) {
+    p.ceiling_bytes =
+        std::min(p.kv_bytes_read_per_step + p.weight_bytes_read_per_step, kMaxCeilingBytes);
+    p.ceiling_page_bytes = shuffled_block_bytes(c, spec);
+  }
+  const int64_t ceilings_bytes = p.ceiling_bytes * (p.ceiling_page_bytes > 0 ? 2 : 1);
   p.total_bytes = std::max(cache.peak_bytes, cache.reserved_bytes) + p.weight_bytes +
-                  activation_bytes(c) + scoring_bytes(c, spec) + rope_bytes(spec) + kProcessBytes +
-                  c.threads * kThreadBytes;
+                  activation_bytes(c) + scoring_bytes(c, spec) + rope_bytes(spec) + ceilings_bytes +
+                  kProcessBytes + c.threads * kThreadBytes;
+
   const double settle_s = settle * decode.seconds / steps;
+  const double ceiling_s = static_cast<double>(ceilings_bytes) / bandwidth_of(c);  // a pass
   const bool whole = c.level == Level::model;  // the attention level's context is filled once
-  p.round_s = decode.seconds + settle_s + (whole ? prefill.seconds : 0);
+  p.round_s = decode.seconds + settle_s + (whole ? prefill.seconds : 0) + ceiling_s;
   const double start_s =
       whole ? parameter_count(c.model) * kParameterSeconds / c.threads + prefill.seconds
             : model.fill_seconds();
-  p.once_s = start_s + model.verify_seconds(decode.seconds) + scoring.seconds;
+  p.once_s =
+      start_s + model.verify_seconds(decode.seconds) + scoring.seconds + kCeilingPasses * ceiling_s;
   const int64_t first = c.first_rows(), last = c.committed();
   if (keeps_rows(c)) {
     p.positions_computed = whole ? last : last - first;
@@ -265,9 +288,6 @@ Prediction predict(const Case& c, int settle_steps) {
     const int64_t from = whole ? first : first + 1;  // Σ n for n in [from, last]
     p.positions_computed = (last * (last + 1) - from * (from - 1)) / 2;
   }
-  p.kv_bytes_read_per_step = static_cast<int64_t>(mean_of.kv_bytes / steps);
-  p.weight_bytes_read_per_step = static_cast<int64_t>(mean_of.weight_bytes / steps);
-  p.flops_per_step = (mean_of.dense_flops + mean_of.attend_flops) / steps;
   return p;
 }
 

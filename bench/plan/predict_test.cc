@@ -48,6 +48,7 @@ TEST(Predict, FlopsOfOneDecodeStepByHand) {
   // matrix, 2 FLOPs each; 4 · 768 · 101 for the attention of a layer.
   const Prediction p = predict(case_of("contiguous", "gpt2", 100, 2), 0);
   const double dense = 2.0 * (12 * 12 * 768 * 768 + 50257 * 768);
+  EXPECT_DOUBLE_EQ(p.attend_flops_per_step, 12.0 * 4 * 768 * 101);
   EXPECT_DOUBLE_EQ(p.flops_per_step, dense + 12.0 * 4 * 768 * 101);
   EXPECT_EQ(p.weight_bytes_read_per_step, 4 * (12 * 12 * 768 * 768 + 50257 * 768));
 }
@@ -79,6 +80,33 @@ TEST(Predict, Bytes) {
   EXPECT_EQ(predict(f16, 0).weight_bytes, 2 * (parameters - vectors) + 4 * vectors);
   f16.level = Level::attention;
   EXPECT_EQ(predict(f16, 0).weight_bytes, 0);
+}
+
+TEST(Predict, TheCeilingIsMeasuredOnWhatAStepReads) {
+  Case c = case_of("contiguous", "seed-gqa", 256, 2);
+  c.level = Level::attention;
+  EXPECT_EQ(predict(c, 0).ceiling_bytes, 257 * 4096);
+  EXPECT_EQ(predict(c, 0).ceiling_page_bytes, 0);
+  c.level = Level::model;  // weights push the rows out of the caches
+  EXPECT_EQ(predict(c, 0).ceiling_bytes, 257 * 4096 + predict(c, 0).weight_bytes_read_per_step);
+  c.gen_len = 1;
+  EXPECT_EQ(predict(c, 0).ceiling_bytes, 0) << "no decode step";
+  EXPECT_EQ(predict(case_of("recompute", "seed-gqa", 256, 2), 0).ceiling_bytes, 0);
+  c = case_of("contiguous", "llama-3-8b", 256, 2);
+  EXPECT_EQ(predict(c, 0).ceiling_bytes, kMaxCeilingBytes);
+}
+
+TEST(Predict, AShuffledPoolHasACeilingOfItsPages) {
+  Case c = case_of("paged:16/f16", "seed-gqa", 256, 2);
+  c.level = Level::attention;
+  const Prediction fresh = predict(c, 0);
+  EXPECT_EQ(fresh.ceiling_page_bytes, 0);
+  c.pool_order = PoolOrder::shuffled;
+  const Prediction shuffled = predict(c, 0);
+  EXPECT_EQ(shuffled.ceiling_page_bytes, 16 * 2 * 2 * 64 * 2);  // K and V of 2 heads of 64
+  EXPECT_EQ(shuffled.total_bytes - fresh.total_bytes, shuffled.ceiling_bytes);
+  c.engine = parse_engine("contiguous/f16");
+  EXPECT_EQ(predict(c, 0).ceiling_page_bytes, 0);
 }
 
 TEST(Predict, ScoringHoldsTheReferencesLogitsAndThoseOfAChunk) {

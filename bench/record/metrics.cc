@@ -156,7 +156,11 @@ constexpr RecordField kFields[] = {
     exact("memory.weight_bytes", integer, "weights", "bytes", kSmaller,
           "Bytes of the model's weights in memory."),
     noisy("memory.peak_rss_bytes", integer, "peak RSS", "bytes", kSmaller,
-          "Most physical memory that the worker process ever held."),
+          "Most physical memory that the worker process ever held, without that of the read "
+          "ceiling."),
+    noisy("memory.huge_page_bytes", integer, "huge pages", "bytes", kNone,
+          "Memory of the worker process in huge pages after the last round: caches and weights "
+          "that got them. Null where the system does not tell."),
     noisy("memory.device_peak_bytes", integer, "device peak", "bytes", kSmaller,
           "Most memory that was allocated on the device. Null on the CPU."),
     detail_field("memory.timeline", objects, "bytes",
@@ -211,14 +215,31 @@ constexpr RecordField kFields[] = {
         "kv_bytes_read_per_step over the mean attend_ms. Null for recompute, which reads no stored "
         "bytes."),
     noisy("work.read_ceiling_gb_per_s", number, "read ceiling", "GB/s", kNone,
-          "Read bandwidth of this machine at the working set's size, measured in the same rounds. "
-          "Null for now: nothing measures it yet."),
-    noisy(
-        "work.bandwidth_fraction", number, "of ceiling", "", kBigger,
-        "attend_gb_per_s over the ceiling; above 1 it shows a cache effect or a wrong model. Null "
-        "for now."),
+          "Read bandwidth of this machine with the case's threads, on as many bytes as a decode "
+          "step reads of rows and weights (512 MiB at most), measured right after each round; "
+          "median of the rounds. Null for recompute."),
+    noisy("work.bandwidth_fraction", number, "of ceiling", "", kBigger,
+          "A round's attend_gb_per_s over its own read ceiling, median of the rounds; above 1 it "
+          "shows a cache effect or a wrong model."),
     noisy("work.bandwidth_fraction_ci95", interval, "of ceiling CI", "", kNone,
-          "95 % interval of bandwidth_fraction over rounds. Null for n < 6, and for now."),
+          "95 % interval of bandwidth_fraction over rounds, from order statistics. Null for "
+          "n < 6."),
+    noisy("work.page_read_ceiling_gb_per_s", number, "page read ceiling", "GB/s", kNone,
+          "The read ceiling in pages of the size of a block of one layer, in a random order. Null "
+          "unless the pool's order is shuffled."),
+    noisy("work.page_bandwidth_fraction", number, "of page ceiling", "", kBigger,
+          "As bandwidth_fraction, against the ceiling of pages."),
+    noisy("work.page_bandwidth_fraction_ci95", interval, "of page ceiling CI", "", kNone,
+          "Its 95 % interval over rounds. Null for n < 6."),
+    noisy("work.fma_gflop_per_s", number, "FMA rate", "GFLOP/s", kNone,
+          "f32 multiply-adds of this machine with the case's threads and SIMD target, from "
+          "registers, measured right after each round; median of the rounds. Null unless "
+          "arithmetic bounds the attention: recompute."),
+    noisy("work.flop_fraction", number, "of FMA rate", "", kBigger,
+          "A round's attention FLOPs by formula over its attention time and FMA rate, median of "
+          "the rounds. Null where there is no fma_gflop_per_s."),
+    noisy("work.flop_fraction_ci95", interval, "of FMA rate CI", "", kNone,
+          "Its 95 % interval over rounds. Null for n < 6."),
 
     noisy("profile.qkv_ms", number, "qkv", "ms", kSmaller,
           "Mean time of a decode step in the norm and the products that make q, k and v."),

@@ -25,8 +25,11 @@ TEST(Fields, AreUniqueAndSaidInWords) {
 }
 
 TEST(Fields, UnitAndPathAgree) {
-  const std::pair<std::string_view, std::string_view> units[] = {
-      {"_ms", "ms"}, {"_bytes", "bytes"}, {"_tok_per_s", "tokens/s"}, {"_gb_per_s", "GB/s"}};
+  const std::pair<std::string_view, std::string_view> units[] = {{"_ms", "ms"},
+                                                                 {"_bytes", "bytes"},
+                                                                 {"_tok_per_s", "tokens/s"},
+                                                                 {"_gb_per_s", "GB/s"},
+                                                                 {"_gflop_per_s", "GFLOP/s"}};
   for (const RecordField& field : record_fields()) {
     for (const auto& [suffix, unit] : units) {
       if (!field.path.ends_with(suffix) || field.role != FieldRole::metric) continue;

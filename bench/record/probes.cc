@@ -143,8 +143,10 @@ std::optional<T> value_of(const Json& json, const char* key) {
 
 ProcessMemory process_memory(const SystemPaths& paths) {
   const auto status = read_text(paths.proc + "/self/status");
+  const auto rollup = read_text(paths.proc + "/self/smaps_rollup");
   return {.rss_bytes = kib(keyed_integer(status, "VmRSS")),
-          .peak_rss_bytes = kib(keyed_integer(status, "VmHWM"))};
+          .peak_rss_bytes = kib(keyed_integer(status, "VmHWM")),
+          .huge_page_bytes = kib(keyed_integer(rollup, "AnonHugePages"))};
 }
 
 std::optional<int64_t> available_memory(const SystemPaths& paths) {

@@ -18,7 +18,8 @@ struct SystemPaths {
 // Bytes of this process; nothing where the system does not tell.
 struct ProcessMemory {
   std::optional<int64_t> rss_bytes;
-  std::optional<int64_t> peak_rss_bytes;  // the highest so far
+  std::optional<int64_t> peak_rss_bytes;   // the highest so far
+  std::optional<int64_t> huge_page_bytes;  // of the resident ones, in transparent huge pages
 };
 ProcessMemory process_memory(const SystemPaths& paths = {});
 

@@ -78,6 +78,10 @@ TEST_F(FakeSystem, ProcessMemoryReadsWholeKeys) {
   write("proc/self/status", "VmRSSx:\t 1 kB\nVmHWM:\t  300 kB\nVmRSS:\t  200 kB\n");
   EXPECT_EQ(process_memory(paths()).rss_bytes, 200 * kKib);
   EXPECT_EQ(process_memory(paths()).peak_rss_bytes, 300 * kKib);
+  EXPECT_EQ(process_memory(paths()).huge_page_bytes, std::nullopt) << "no file";
+  write("proc/self/smaps_rollup",
+        "Rss:\t 200 kB\nAnonHugePages:\t  2048 kB\nFilePmdMapped: 0 kB\n");
+  EXPECT_EQ(process_memory(paths()).huge_page_bytes, 2048 * kKib);
 }
 
 TEST_F(FakeSystem, ProbesAddTheThreads) {

@@ -24,19 +24,21 @@ constexpr size_t kLeastNote = 20;  // of a reason, however long the engine's nam
 struct Heading {
   std::string_view title, unit;
 };
-constexpr std::array<Heading, 13> kColumns = {{{"engine", ""},
+constexpr std::array<Heading, 14> kColumns = {{{"engine", ""},
                                                {"context", "tokens"},
                                                {"decode", "tok/s"},
                                                {"TPOT mean", "ms"},
                                                {"ITL p50", "ms"},
                                                {"ITL p99", "ms"},
                                                {"TTFT", "ms"},
+                                               {"of ceiling", "%"},
                                                {"KV live", "bytes"},
                                                {"reserved", "bytes"},
                                                {"KV/token", "bytes"},
                                                {"correct", "rel. RMS"},
                                                {"loss", ""},
                                                {"speed-up", "×"}}};
+constexpr size_t kCeilingColumn = 7;  // left out where no row has a figure there
 
 constexpr std::string_view kDefinitions[] = {
     "context: prompt + generated tokens of a sequence.",
@@ -56,6 +58,12 @@ constexpr std::string_view kDefinitions[] = {
     "speed-up: median decode rate over the baseline's (recompute, else the first engine that is "
     "ok).",
 };
+constexpr std::string_view kCeilingDefinition =
+    "of ceiling: stored bytes that the attention reads, over its time, against what a plain read "
+    "of "
+    "the same size reached in the same rounds.";
+constexpr std::string_view kAboveDefinition =
+    "‡: faster than that read: a cache effect, or bytes counted that were not read.";
 constexpr std::string_view kRoughDefinition = "~: of fewer than 6 rounds, so without an interval.";
 constexpr std::string_view kGenericDefinition =
     "kernels: generic, not tuned yet: compare bytes and losses, not the formats' speed.";
@@ -70,6 +78,7 @@ constexpr std::string_view kApartDefinition =
 struct Section {
   std::string heading;
   std::string baseline;  // "" where no row is ok
+  std::vector<Heading> columns;
   std::vector<Row> rows;
   std::vector<std::string> lines;  // below the rows: missed gates, then whole runs, a line a length
 };
@@ -185,10 +194,23 @@ std::map<std::string, const Json*> baselines_of(const Group& group, const Json* 
   return baselines;
 }
 
+// Drops a column that says nothing in any row.
+void drop_if_empty(size_t column, Section& section) {
+  const auto is_empty = [column](const Row& row) {
+    return !row.has_figures || row.cells[column] == kNothing;
+  };
+  if (!std::all_of(section.rows.begin(), section.rows.end(), is_empty)) return;
+  section.columns.erase(section.columns.begin() + column);
+  for (Row& row : section.rows) {
+    if (row.has_figures) row.cells.erase(row.cells.begin() + column);
+  }
+}
+
 Section section_of(const Group& group, const std::vector<std::string>& varying) {
   const Json* baseline = baseline_of(group);
   const std::map<std::string, const Json*> baselines = baselines_of(group, baseline);
-  Section section{heading_of(*group.front(), varying), "", {}, {}};
+  Section section{
+      heading_of(*group.front(), varying), "", {kColumns.begin(), kColumns.end()}, {}, {}};
   if (baseline) {
     section.baseline = fmt::format("speed-up against {}", engine_label(*baseline));
   }
@@ -208,6 +230,7 @@ Section section_of(const Group& group, const std::vector<std::string>& varying) 
     if (runs.empty() || runs.back().first != context) runs.push_back({context, {}});
     runs.back().second.push_back(std::move(whole));
   }
+  drop_if_empty(kCeilingColumn, section);
   for (const auto& [context, engines] : runs) {
     section.lines.push_back(fmt::format("{}{}: {}", kWholeRun, context, fmt::join(engines, ", ")));
   }
@@ -286,6 +309,15 @@ std::vector<std::string> footer_of(Records records, const std::vector<Section>& 
   }
   for (std::string& line : scaling_lines(records)) lines.push_back(std::move(line));
   for (std::string_view definition : kDefinitions) lines.emplace_back(definition);
+  if (std::any_of(sections.begin(), sections.end(), [](const Section& section) {
+        return section.columns.size() == kColumns.size();
+      })) {
+    lines.emplace_back(kCeilingDefinition);
+  }
+  if (any_row(sections,
+              [](const Row& row) { return row.cells[kCeilingColumn].ends_with(kAboveMark); })) {
+    lines.emplace_back(kAboveDefinition);
+  }
   if (has_whole_runs(sections)) lines.emplace_back(kWholeRunDefinition);
   if (any_row(sections, [](const Row& row) { return row.cells.back().starts_with(kRoughMark); })) {
     lines.emplace_back(kRoughDefinition);
@@ -300,7 +332,7 @@ std::vector<std::string> footer_of(Records records, const std::vector<Section>& 
 
 std::vector<size_t> widths_of(const Section& section) {
   std::vector<size_t> widths;
-  for (const Heading& column : kColumns) {
+  for (const Heading& column : section.columns) {
     widths.push_back(std::max(columns_of(column.title), columns_of(column.unit)));
   }
   for (const Row& row : section.rows) {
@@ -344,9 +376,9 @@ std::string render(const Section& section) {
   const std::vector<size_t> widths = widths_of(section);
   std::vector<std::string> titles, units;
   size_t total = 0;
-  for (size_t i = 0; i < kColumns.size(); ++i) {
-    titles.emplace_back(kColumns[i].title);
-    units.emplace_back(kColumns[i].unit);
+  for (size_t i = 0; i < section.columns.size(); ++i) {
+    titles.emplace_back(section.columns[i].title);
+    units.emplace_back(section.columns[i].unit);
     total += widths[i] + (i > 0 ? 2 : 0);
   }
   std::string rule;
@@ -381,19 +413,19 @@ std::string markdown_of(const Section& section) {
   std::string out = fmt::format("**{}**", section.heading);
   if (!section.baseline.empty()) out += fmt::format("; {}", section.baseline);
   out += "\n\n|";
-  for (const Heading& column : kColumns) {
+  for (const Heading& column : section.columns) {
     out += column.unit.empty() ? fmt::format(" {} |", column.title)
                                : fmt::format(" {}, {} |", column.title, column.unit);
   }
   out += "\n|:---|";
-  for (size_t i = 1; i < kColumns.size(); ++i) out += "---:|";
+  for (size_t i = 1; i < section.columns.size(); ++i) out += "---:|";
   out += "\n";
   for (const Row& row : section.rows) {
     out += "|";
     for (const std::string& cell : row.cells) out += fmt::format(" {} |", escaped(cell));
     if (!row.has_figures) {
       out += fmt::format(" {} |", escaped(row.note));
-      for (size_t i = row.cells.size() + 1; i < kColumns.size(); ++i) out += " |";
+      for (size_t i = row.cells.size() + 1; i < section.columns.size(); ++i) out += " |";
     }
     out += "\n";
   }

@@ -17,6 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -92,6 +93,29 @@ TEST(Table, ShowsFiguresAndTheSpeedUpAgainstRecompute) {
   }
   EXPECT_THAT(text, HasSubstr("engines: contiguous = contiguous/f32, fp16 = contiguous/f16"));
   EXPECT_THAT(text, HasSubstr("timings may be noisy: virtual machine"));
+}
+
+TEST(Table, ShowsWhatIsReachedOfTheCeilingWhereAnyRowHasIt) {
+  std::vector<Json> records = quickstart();
+  for (const std::string& text : {table(records), markdown(records)}) {
+    EXPECT_THAT(text, Not(HasSubstr("of ceiling")));
+  }
+  records.push_back(bad("paged:16/f32", "failed", "died"));
+  records[1]["work"]["bandwidth_fraction"] = 0.9437;
+  const std::string text = table(records);
+  EXPECT_THAT(text, AllOf(HasSubstr("of ceiling"), HasSubstr("\nof ceiling: stored bytes"),
+                          Not(HasSubstr("‡"))));
+  EXPECT_THAT(line_with(text, "contiguous"), AllOf(HasSubstr(" 94.4 "), EndsWith("80.00")));
+  EXPECT_THAT(line_with(text, "fp16"), AllOf(HasSubstr("  —  "), EndsWith("100.0")));
+  EXPECT_THAT(markdown(records), AllOf(HasSubstr("| of ceiling, % |"), HasSubstr("| 94.4 |")));
+}
+
+TEST(Table, MarksAFractionThatNoReadCanReach) {
+  std::vector<Json> records = quickstart();
+  records[1]["work"]["bandwidth_fraction"] = 1.04;
+  EXPECT_THAT(table(records), AllOf(HasSubstr("104.0 "), Not(HasSubstr("‡"))));
+  records[1]["work"]["bandwidth_fraction"] = 1.06;
+  EXPECT_THAT(table(records), AllOf(HasSubstr("106.0‡"), HasSubstr("\n‡: faster")));
 }
 
 TEST(Table, ComparesWithTheFirstEngineWhereRecomputeIsMissing) {

@@ -15,8 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kGrowthTokens = 64;   // fewer say little about how the time grows
-constexpr int64_t kIntervalRounds = 6;  // fewer give no interval of the median
+constexpr int64_t kGrowthTokens = 64;      // fewer say little about how the time grows
+constexpr int64_t kIntervalRounds = 6;     // fewer give no interval of the median
+constexpr double kLargestFraction = 1.05;  // of the read ceiling; what is above is no noise
 
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -50,6 +51,10 @@ std::string loss_cell(const Json& record) {
     return fmt::format("attn {}{}", human_error(*error), miss);
   }
   return std::string(kNothing);
+}
+
+std::string ceiling_cell(double fraction) {
+  return fmt::format("{:.1f}{}", 100 * fraction, fraction > kLargestFraction ? kAboveMark : "");
 }
 
 // Rows of one execution of a group were measured in turn, so that a drift falls on all alike.
@@ -147,6 +152,7 @@ Row row_of(const Json& record, const Json* baseline) {
   add("latency.itl_ms.p50", human_number);
   add("latency.itl_ms.p99", human_number);
   add("latency.ttft_ms.p50", human_number);
+  add("work.bandwidth_fraction", ceiling_cell);
   add("memory.kv_live_bytes", human_bytes);
   add("memory.kv_reserved_bytes", human_bytes);
   add("memory.kv_bytes_per_token", human_bytes);

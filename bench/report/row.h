@@ -20,6 +20,9 @@ inline constexpr std::string_view kRoughMark = "~";
 // Behind a ratio between rows that were not measured side by side (different `group_run`).
 inline constexpr std::string_view kApartMark = "†";
 
+// Behind a fraction of the read ceiling that no read can reach.
+inline constexpr std::string_view kAboveMark = "‡";
+
 bool is_ok(const nlohmann::ordered_json& record);
 // Do its figures count? Those of an `ok` row, and of an `invalid` one that only misses its gate;
 // where the results were wrong the timings are void.

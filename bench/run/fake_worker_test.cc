@@ -105,7 +105,8 @@ class FakeWorker {
                   {"prefill_ms", 5.0},
                   {"decode_ms", steps * tpot},
                   {"profile", {{"attend_ms", tpot / 2}, {"other_ms", tpot / 2}}},
-                  {"probes", {{"run_delay_ms", 0.0}, {"major_faults", 0}, {"minor_faults", 3}}}};
+                  {"probes", {{"run_delay_ms", 0.0}, {"major_faults", 0}, {"minor_faults", 3}}},
+                  {"ceiling", {{"read_gb_per_s", 10.0}}}};
     if (fault_ == "shapeless") reply["itl_ms"] = "many";
     return reply;
   }

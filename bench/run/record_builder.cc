@@ -125,7 +125,7 @@ void fill_memory(const Case& c, const CaseOutcome& o, Json& record) {
   const Json& measured = part(o.totals, "memory");
   copy(measured,
        {"kv_live_bytes", "kv_reserved_bytes", "kv_peak_bytes", "kv_payload_bytes", "kv_scale_bytes",
-        "kv_table_bytes", "weight_bytes", "peak_rss_bytes", "timeline"},
+        "kv_table_bytes", "weight_bytes", "peak_rss_bytes", "huge_page_bytes", "timeline"},
        memory);
 
   const auto live = number(measured, "kv_live_bytes");
@@ -166,6 +166,35 @@ void fill_accuracy(const Case& c, const CaseOutcome& o, Json& record) {
   if (!loss["gate"].is_null()) loss["passed"] = missed_gates(c.gate, measured).empty();
 }
 
+// What the attention gets done, in 1e9 a second: `per_step` bytes or FLOPs over the mean time of
+// the steps. Nothing where no time was taken.
+std::optional<double> attend_rate(double per_step, const std::vector<double>& attend_ms) {
+  const double total_ms = std::accumulate(attend_ms.begin(), attend_ms.end(), 0.0);
+  if (total_ms <= 0) return {};
+  return 1e-6 * per_step * static_cast<double>(attend_ms.size()) / total_ms;
+}
+
+// The median of the ceilings that the rounds measured as `measured`, and of what the attention
+// reached of them: each round against its own ceiling, so that a drift of the machine falls on
+// both.
+void fill_ceiling(const std::vector<Json>& samples, double per_step, const char* measured,
+                  const char* ceiling_key, const std::string& fraction_key, Json& work) {
+  std::vector<double> ceilings, fractions;
+  for (const Json& s : samples) {
+    const auto ceiling = number(part(s, "ceiling"), measured);
+    if (!ceiling || *ceiling <= 0) continue;
+    ceilings.push_back(*ceiling);
+    if (const auto rate = attend_rate(per_step, pooled({s}, "attend_ms"))) {
+      fractions.push_back(*rate / *ceiling);
+    }
+  }
+  if (!ceilings.empty()) work[ceiling_key] = *median(ceilings);
+  if (fractions.empty()) return;
+  const Summary summary = summarize(fractions);
+  work[fraction_key] = *summary.p50;
+  if (summary.p50_ci95) work[fraction_key + "_ci95"] = *summary.p50_ci95;
+}
+
 void fill_work(const Case& c, const Sampling& sampling, const CaseOutcome& o, Json& record) {
   const Prediction predicted = predict(c, sampling.settle_steps);
   Json& work = record["work"];
@@ -174,12 +203,18 @@ void fill_work(const Case& c, const Sampling& sampling, const CaseOutcome& o, Js
   work["weight_bytes_read_per_step"] = predicted.weight_bytes_read_per_step;
   work["flops_per_step"] = predicted.flops_per_step;
   if (o.void_timing) return;
-  const std::vector<double> attend = pooled(o.samples, "attend_ms");
-  const double total_ms = std::accumulate(attend.begin(), attend.end(), 0.0);
-  if (keeps_rows(c) && total_ms > 0 && predicted.kv_bytes_read_per_step > 0) {
-    const double mean_ms = total_ms / attend.size();
-    work["attend_gb_per_s"] = 1e-6 * predicted.kv_bytes_read_per_step / mean_ms;
+  if (!keeps_rows(c)) {
+    return fill_ceiling(o.samples, predicted.attend_flops_per_step, "fma_gflop_per_s",
+                        "fma_gflop_per_s", "flop_fraction", work);
   }
+  const auto bytes = static_cast<double>(predicted.kv_bytes_read_per_step);
+  if (const auto rate = attend_rate(bytes, pooled(o.samples, "attend_ms"))) {
+    work["attend_gb_per_s"] = *rate;
+  }
+  fill_ceiling(o.samples, bytes, "read_gb_per_s", "read_ceiling_gb_per_s", "bandwidth_fraction",
+               work);
+  fill_ceiling(o.samples, bytes, "page_read_gb_per_s", "page_read_ceiling_gb_per_s",
+               "page_bandwidth_fraction", work);
 }
 
 // What happened to the worker in all rounds together.

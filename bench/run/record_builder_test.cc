@@ -114,12 +114,14 @@ TEST_F(RecordBuilderTest, DerivedMemoryFigures) {
                        {"kv_payload_bytes", 7168},
                        {"kv_scale_bytes", 448},
                        {"kv_table_bytes", 400},
+                       {"huge_page_bytes", 4096},
                        {"kv_saturated", 3}}},
                      {"work", {{"positions_computed", 77}}}};
   const Json record = build();
   EXPECT_DOUBLE_EQ(record["memory"]["kv_fragmentation"].get<double>(), 0.2);
   EXPECT_DOUBLE_EQ(record["memory"]["kv_bytes_per_token"].get<double>(), 1200);
   EXPECT_DOUBLE_EQ(record["memory"]["kv_bits_per_element"].get<double>(), 8.5);
+  EXPECT_EQ(record["memory"]["huge_page_bytes"], 4096);
   EXPECT_EQ(record["work"]["positions_computed"], 77);
 }
 
@@ -147,6 +149,78 @@ TEST_F(RecordBuilderTest, RecomputeHoldsNothingAndReadsNothingStored) {
   case_ = small_case("contiguous/f32");
   EXPECT_TRUE(build()["work"]["attend_gb_per_s"].is_number());
   EXPECT_EQ(build()["memory"]["kv_fragmentation"], 1);
+}
+
+// A round whose three steps spent `attend_ms` each in the attention.
+Json round_with_ceiling(double attend_ms, const char* ceiling, double rate) {
+  Json samples = round(2, 3);
+  samples["attend_ms"] = std::vector<double>(3, attend_ms);
+  samples["ceiling"] = {{ceiling, rate}};
+  return samples;
+}
+
+TEST_F(RecordBuilderTest, AFractionIsOfItsOwnRoundsCeiling) {
+  // Mean rows seen by the three decode steps: 6, of 4,096 bytes: 24,576 bytes a step.
+  const auto add = [&](double gb_per_s, double ceiling) {
+    outcome_.samples.push_back(round_with_ceiling(24576e-6 / gb_per_s, "read_gb_per_s", ceiling));
+  };
+  add(10, 20);  // 0.5
+  add(24, 30);  // 0.8
+  add(6, 10);   // 0.6
+  Json work = build()["work"];
+  EXPECT_EQ(work["kv_bytes_read_per_step"], 24576);
+  EXPECT_DOUBLE_EQ(work["read_ceiling_gb_per_s"].get<double>(), 20);
+  EXPECT_NEAR(work["bandwidth_fraction"].get<double>(), 0.6, 1e-12);
+  EXPECT_TRUE(work["bandwidth_fraction_ci95"].is_null()) << "three rounds";
+  EXPECT_NEAR(work["attend_gb_per_s"].get<double>(), 3 / (1 / 10.0 + 1 / 24.0 + 1 / 6.0), 1e-9);
+
+  add(7, 10);   // 0.7
+  add(9, 10);   // 0.9
+  add(10, 25);  // 0.4
+  work = build()["work"];
+  EXPECT_NEAR(work["bandwidth_fraction"].get<double>(), 0.65, 1e-12);
+  // Of six values the interval of the median reaches from the smallest to the largest.
+  EXPECT_NEAR(work["bandwidth_fraction_ci95"][0].get<double>(), 0.4, 1e-12);
+  EXPECT_NEAR(work["bandwidth_fraction_ci95"][1].get<double>(), 0.9, 1e-12);
+  EXPECT_TRUE(work["page_read_ceiling_gb_per_s"].is_null());
+  EXPECT_TRUE(work["page_bandwidth_fraction"].is_null());
+  EXPECT_TRUE(work["flop_fraction"].is_null());
+}
+
+TEST_F(RecordBuilderTest, ShuffledPagesHaveACeilingOfTheirOwn) {
+  outcome_.samples = {round_with_ceiling(24576e-6 / 10, "read_gb_per_s", 40)};
+  outcome_.samples[0]["ceiling"]["page_read_gb_per_s"] = 20;
+  const Json work = build()["work"];
+  EXPECT_NEAR(work["bandwidth_fraction"].get<double>(), 0.25, 1e-12);
+  EXPECT_EQ(work["page_read_ceiling_gb_per_s"], 20);
+  EXPECT_NEAR(work["page_bandwidth_fraction"].get<double>(), 0.5, 1e-12);
+}
+
+TEST_F(RecordBuilderTest, RecomputeIsHeldAgainstArithmetic) {
+  case_ = small_case("recompute");
+  // Steps of 5, 6 and 7 rows: 4 FLOPs for each of 512 channels and row seen, all rows in three
+  // layers and the last one in the fourth.
+  const double flops = 4.0 * 512 * (3 * (15 + 21 + 28) + (5 + 6 + 7)) / 3;
+  outcome_.samples = {round_with_ceiling(1e-6 * flops / 50, "fma_gflop_per_s", 200),
+                      round_with_ceiling(1e-6 * flops / 30, "fma_gflop_per_s", 100)};
+  const Json work = build()["work"];
+  EXPECT_EQ(work["fma_gflop_per_s"], 150);
+  EXPECT_NEAR(work["flop_fraction"].get<double>(), (0.25 + 0.3) / 2, 1e-12);
+  EXPECT_TRUE(work["flop_fraction_ci95"].is_null());
+  EXPECT_TRUE(work["read_ceiling_gb_per_s"].is_null());
+  EXPECT_TRUE(work["bandwidth_fraction"].is_null());
+}
+
+TEST_F(RecordBuilderTest, WithoutACeilingOrATimeThereIsNoFraction) {
+  outcome_.samples = {round(2, 3)};
+  EXPECT_TRUE(build()["work"]["read_ceiling_gb_per_s"].is_null());
+  EXPECT_TRUE(build()["work"]["bandwidth_fraction"].is_null());
+  outcome_.samples = {round_with_ceiling(0, "read_gb_per_s", 40)};
+  EXPECT_EQ(build()["work"]["read_ceiling_gb_per_s"], 40);
+  EXPECT_TRUE(build()["work"]["bandwidth_fraction"].is_null());
+  outcome_.samples = {round_with_ceiling(1, "read_gb_per_s", 40)};
+  outcome_.void_timing = true;
+  EXPECT_TRUE(build()["work"]["read_ceiling_gb_per_s"].is_null());
 }
 
 TEST_F(RecordBuilderTest, TheMachineIsThatOfTheRunAndTheStartThatOfTheCase) {

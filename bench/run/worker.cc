@@ -13,6 +13,7 @@
 
 #include "bench/plan/case.h"
 #include "bench/record/probes.h"
+#include "bench/run/ceilings.h"
 #include "bench/run/verify.h"
 #include "bench/run/workload.h"
 #include "engines/codecs/codec.h"
@@ -104,6 +105,8 @@ class Worker {
     if (!path.is_null()) reference = Reference::read(path);
     Json reply = {{"reply", "verified"}};
     reply.update(kvmark::verify(*workload_, reference ? &*reference : nullptr));
+    const Case& c = workload_->spec();
+    ceilings_.emplace(c, predict(c, 0), workload_->pool());
     return reply;
   }
 
@@ -124,12 +127,17 @@ class Worker {
     reply["decode_ms"] = decode;
     reply["profile"] = samples.profile;
     reply["probes"] = to_json(samples.probes);
+    reply["ceiling"] = ceilings_ ? ceilings_->measure() : Json();
     return reply;
   }
 
   Json finish() {
     if (!last_round_) throw LogicError("'finish' before a 'round'");
     const Footprint& f = last_round_->footprint;
+    // The ceilings' memory was there all the time and is not the engine's.
+    std::optional<int64_t> peak_rss = process_memory().peak_rss_bytes;
+    if (peak_rss && ceilings_) *peak_rss -= ceilings_->bytes();
+    ceilings_.reset();
     Json timeline = Json::array();
     for (const MemoryPoint& point : workload_->timeline()) {
       timeline.push_back({{"position", point.position},
@@ -151,13 +159,15 @@ class Worker {
               {"kv_table_bytes", f.table_bytes},
               {"kv_saturated", workload_->clamped()},
               {"weight_bytes", workload_->weight_bytes()},
-              {"peak_rss_bytes", bytes_or_null(process_memory().peak_rss_bytes)},
+              {"peak_rss_bytes", bytes_or_null(peak_rss)},
+              {"huge_page_bytes", bytes_or_null(process_memory().huge_page_bytes)},
               {"timeline", std::move(timeline)}}},
             {"work", {{"positions_computed", last_round_->positions_computed}}},
             {"events", std::move(events)}};
   }
 
   std::unique_ptr<Workload> workload_;
+  std::optional<Ceilings> ceilings_;  // made when the case has been verified
   std::optional<RoundSamples> last_round_;
 };
 

@@ -92,6 +92,9 @@ class RunTest(unittest.TestCase):
         for row in self.rows():
             self.assertTrue(row["accuracy"]["correct"]["passed"])
             self.assertTrue(row["sampling"]["interleaved"])
+            self.assertGreater(row["work"]["read_ceiling_gb_per_s"], 0)
+            self.assertGreater(row["work"]["bandwidth_fraction"], 0)
+            self.assertGreater(row["memory"]["peak_rss_bytes"], 0)
 
     def test_a_killed_worker_is_a_failed_row_and_resume_completes(self):
         process = self.start(*LONG)
