@@ -2,6 +2,7 @@
 //
 // build/bin/kvmark_micro --benchmark_filter='^attend/int8:g32/contiguous/d64/g4/16384/t1/'
 #include <benchmark/benchmark.h>
+#include <cblas.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -34,6 +35,7 @@ int run(int argc, char** argv) {
   register_cache_benchmarks(lab);
   register_dense_benchmarks(lab);
   register_merge_benchmarks(lab);
+  benchmark::AddCustomContext("openblas_core", openblas_get_corename());
   benchmark::AddCustomContext("simd", std::string(simd_target()));
   benchmark::AddCustomContext("working_set_mib", std::to_string(working_set_mib));
 

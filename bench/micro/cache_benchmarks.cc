@@ -125,9 +125,9 @@ void append(benchmark::State& state, Cache& cache) {
 }
 
 // Scores and their sums over the rows j ≤ i: two multiply-adds a channel.
-void prefill(benchmark::State& state, const CacheShape& shape, Cache& cache) {
+void prefill(benchmark::State& state, Machine& machine, const CacheShape& shape, Cache& cache) {
   const double rows = shape.max_rows, seen = rows * (rows + 1) / 2;
-  time_flops(state, 4.0 * kKvHeads * shape.group * shape.head_dim * seen, [&] {
+  time_flops(state, machine.pool(), 4.0 * kKvHeads * shape.group * shape.head_dim * seen, [&] {
     cache.step(shape.max_rows, Outputs::all);
     return cache.seconds_in(Phase::attend);
   });
@@ -162,7 +162,9 @@ void register_prefill(Lab& lab, Machine& machine, int head_dim) {
     lab.add(
         fmt::format("prefill/f32/d{}/g{}/{}/t{}", head_dim, kGroup, rows, machine.threads()),
         [=, &machine] { return std::make_unique<Cache>(shape, 1, machine.pool()); },
-        [=](benchmark::State& state, Cache& cache) { prefill(state, shape, cache); });
+        [=, &machine](benchmark::State& state, Cache& cache) {
+          prefill(state, machine, shape, cache);
+        });
   }
 }
 

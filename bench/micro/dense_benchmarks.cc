@@ -63,13 +63,16 @@ void register_gemv(Lab& lab, Machine& machine, const char* type, const ProductSh
       });
 }
 
+// A pass is some 2 GFLOP, by matrices in turn as in the layers of a model.
 void register_gemm(Lab& lab, Machine& machine, const char* type, const ProductShape& shape) {
+  const auto matrices = static_cast<int64_t>(std::max(1.0, 2e9 / shape.flop()));
   lab.add(
       fmt::format("gemm/{}/{}x{}x{}/t{}", type, shape.rows, shape.inputs, shape.outputs,
                   machine.threads()),
-      [=, &machine] { return std::make_unique<Products>(shape, 1, machine.pool()); },
-      [=](benchmark::State& state, Products& products) {
-        time_flops(state, shape.flop(), [&] { return products.run(); });
+      [=, &machine] { return std::make_unique<Products>(shape, matrices, machine.pool()); },
+      [=, &machine](benchmark::State& state, Products& products) {
+        time_flops(state, machine.pool(), static_cast<double>(matrices) * shape.flop(),
+                   [&] { return products.run(); });
       });
 }
 

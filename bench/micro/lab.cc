@@ -34,6 +34,15 @@ std::vector<float> normal_values(int64_t n) {
   return values;
 }
 
+void Rates::report(benchmark::State& state, const char* pass, const char* limit,
+                   const char* ratio) const {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < passes.size(); ++i) ratios.push_back(passes[i] / limits[i]);
+  state.counters[pass] = median(passes);
+  state.counters[limit] = median(limits);
+  state.counters[ratio] = median(ratios);
+}
+
 double median(const std::vector<double>& samples) { return summarize(samples).p50.value(); }
 
 }  // namespace kvmark

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "bench/machine/fma_rate.h"
 #include "bench/machine/read_ceiling.h"
 #include "engines/core/thread_pool.h"
 
@@ -71,14 +72,15 @@ class Lab {
 };
 
 // pass() -> seconds that it took to read `bytes`; before each the ceiling is measured. Counters,
-// medians over the iterations: `gb_per_s`,
-// `ceiling_gb_per_s`, and `of_ceiling`, the median of the pairs' ratios.
+// medians over the iterations: `gb_per_s`, `ceiling_gb_per_s`, and `of_ceiling`, which is the
+// median of the pairs' ratios.
 template <typename Pass>
 void time_reads(benchmark::State& state, ReadCeiling& ceiling, int64_t bytes, const Pass& pass);
 
-// The same for pass() that does `flop` operations (a multiply-add is two): `gflop_per_s`.
+// The same for pass() that does `flop` operations (a multiply-add is two): `gflop_per_s`,
+// `fma_gflop_per_s` and `of_fma_rate`.
 template <typename Pass>
-void time_flops(benchmark::State& state, double flop, const Pass& pass);
+void time_flops(benchmark::State& state, ThreadPool& pool, double flop, const Pass& pass);
 
 // `n` numbers of a normal distribution, always the same.
 std::vector<float> normal_values(int64_t n);
@@ -86,32 +88,41 @@ std::vector<float> normal_values(int64_t n);
 // The middle one of what was measured.
 double median(const std::vector<double>& samples);
 
+// Rates of passes and of the limit that was measured before each, in one unit.
+struct Rates {
+  std::vector<double> passes, limits;
+
+  void add(double pass, double limit) {
+    passes.push_back(pass);
+    limits.push_back(limit);
+  }
+  // Sets the medians: of the passes, the limits, and the ratios of the pairs.
+  void report(benchmark::State& state, const char* pass, const char* limit,
+              const char* ratio) const;
+};
+
 template <typename Pass>
 void time_reads(benchmark::State& state, ReadCeiling& ceiling, int64_t bytes, const Pass& pass) {
-  std::vector<double> rates, ceilings, fractions;
+  Rates rates;
   for (auto _ : state) {
     const double limit = ceiling.measure();
     const double seconds = pass();
-    const double rate = static_cast<double>(bytes) / seconds / 1e9;
     state.SetIterationTime(seconds);
-    rates.push_back(rate);
-    ceilings.push_back(limit);
-    fractions.push_back(rate / limit);
+    rates.add(static_cast<double>(bytes) / seconds / 1e9, limit);
   }
-  state.counters["gb_per_s"] = median(rates);
-  state.counters["ceiling_gb_per_s"] = median(ceilings);
-  state.counters["of_ceiling"] = median(fractions);
+  rates.report(state, "gb_per_s", "ceiling_gb_per_s", "of_ceiling");
 }
 
 template <typename Pass>
-void time_flops(benchmark::State& state, double flop, const Pass& pass) {
-  std::vector<double> rates;
+void time_flops(benchmark::State& state, ThreadPool& pool, double flop, const Pass& pass) {
+  Rates rates;
   for (auto _ : state) {
+    const double limit = fma_gflop_per_s(pool);
     const double seconds = pass();
     state.SetIterationTime(seconds);
-    rates.push_back(flop / seconds / 1e9);
+    rates.add(flop / seconds / 1e9, limit);
   }
-  state.counters["gflop_per_s"] = median(rates);
+  rates.report(state, "gflop_per_s", "fma_gflop_per_s", "of_fma_rate");
 }
 
 }  // namespace kvmark

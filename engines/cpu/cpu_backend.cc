@@ -22,6 +22,10 @@ constexpr int kGemvRows = 24;
 constexpr int kPanelRows = 128;
 // Numbers that make it worth to wake the other threads.
 constexpr int64_t kGrain = 16384;
+// Weights that are worth a walk of their own: each starts anew what prefetching has learnt.
+constexpr int64_t kWalk = 1 << 18;
+// Pieces for each thread, so that one that was held up gets fewer.
+constexpr int64_t kPiecesPerThread = 4;
 
 // Rounds to the nearest, halves to even.
 void narrow(const float* from, int n, WeightType type, uint16_t* out) {
@@ -175,7 +179,11 @@ class CpuBackend : public Backend {
   // loops stay on the caller's thread.
   template <typename Body>
   void for_range(int64_t n, int64_t grain, const Body& body) {
-    const int64_t pieces = std::clamp<int64_t>(n / grain, 1, 4 * pool_.threads());
+    for_pieces(n, std::clamp<int64_t>(n / grain, 1, kPiecesPerThread * pool_.threads()), body);
+  }
+  // The same in `pieces` pieces, 1 ≤ pieces ≤ n.
+  template <typename Body>
+  void for_pieces(int64_t n, int64_t pieces, const Body& body) {
     if (pieces == 1 || pool_.threads() == 1) return body(int64_t{0}, n);
     pool_.run(static_cast<int>(pieces), [&](int index, int) {
       const int64_t first = n * index / pieces, end = n * (index + 1) / pieces;
@@ -194,14 +202,14 @@ class CpuBackend : public Backend {
   }
 
   void run_gemv(Tensor x, const Weight& w, const float* bias, Tensor y) {
-    // Whole groups of four outputs, the unit of the kernel.
-    const int64_t groups = divide_up(w.rows, 4);
-    for_range(groups, std::max<int64_t>(1, kGrain / (4 * w.cols)),
-              [&](int64_t first, int64_t count) {
-                const int from = static_cast<int>(4 * first);
-                const int end = static_cast<int>(std::min<int64_t>(w.rows, 4 * (first + count)));
-                kernels_.gemv({x.data, x.rows, &w, from, end - from, bias, y.data});
-              });
+    // A piece for each thread, more only of large matrices.
+    const int64_t weights = int64_t{w.rows} * w.cols, threads = pool_.threads();
+    const int64_t least = std::clamp<int64_t>(weights / kGrain, 1, threads);
+    const int64_t pieces = std::clamp(weights / kWalk, least, kPiecesPerThread * threads);
+    for_pieces(w.rows, std::min<int64_t>(pieces, w.rows), [&](int64_t first, int64_t count) {
+      kernels_.gemv(
+          {x.data, x.rows, &w, static_cast<int>(first), static_cast<int>(count), bias, y.data});
+    });
   }
 
   void run_gemm(Tensor x, const Weight& w, const float* bias, Tensor y) {

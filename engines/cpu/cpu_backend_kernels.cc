@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "engines/cpu/cpu_backend_kernels.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target.h.
+#include <hwy/cache_control.h>
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
@@ -23,93 +24,63 @@ using V = FloatVec;
 
 float sum(FloatTag d, V v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
 
-// Where the results of a task go.
-struct Sink {
-  const GemvTask& task;
-  void put(int row, int out, float value) const {
-    const float bias = task.bias ? task.bias[out] : 0.0f;
-    task.y[static_cast<int64_t>(row) * task.w->rows + out] = value + bias;
-  }
-};
-
-// Both kernels below add up a (row, output) pair in one accumulator in ascending order, so that
-// they agree bit for bit. Four accumulators or more hide the latency of the multiply-adds.
-
-// Outputs out, out + apart, out + 2 · apart and out + 3 · apart of one row.
+// Asks for the weights that a stream reaches 4 KiB later: far enough for memory, near enough for
+// the first-level cache. Of 4-byte weights the hardware brings as much by itself.
 template <typename T>
-void dot_1x4(const GemvTask& task, int row, int out, int apart) {
-  const FloatTag d;
-  const size_t lanes = hn::Lanes(d), cols = task.w->cols;
-  const float* x = task.x + row * cols;
-  const T* w0 = static_cast<const T*>(task.w->data) + out * cols;
-  const T *w1 = w0 + apart * cols, *w2 = w1 + apart * cols, *w3 = w2 + apart * cols;
-  V a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0;
-  size_t i = 0;
-  for (; i + lanes <= cols; i += lanes) {
-    const V xi = hn::LoadU(d, x + i);
-    a0 = hn::MulAdd(xi, load(w0 + i), a0);
-    a1 = hn::MulAdd(xi, load(w1 + i), a1);
-    a2 = hn::MulAdd(xi, load(w2 + i), a2);
-    a3 = hn::MulAdd(xi, load(w3 + i), a3);
+HWY_INLINE void prefetch(const T* w, size_t n) {
+  constexpr size_t kAheadBytes = 4096, kLineBytes = 64;
+  if constexpr (sizeof(T) < sizeof(float)) {
+    const auto ahead = reinterpret_cast<uintptr_t>(w) + kAheadBytes;
+    for (size_t byte = 0; byte < n * sizeof(T); byte += kLineBytes) {
+      hwy::Prefetch(reinterpret_cast<const void*>(ahead + byte));
+    }
   }
-  if (const size_t rest = cols - i) {
-    const V xi = load_first(x + i, rest);
-    a0 = hn::MulAdd(xi, load_first(w0 + i, rest), a0);
-    a1 = hn::MulAdd(xi, load_first(w1 + i, rest), a1);
-    a2 = hn::MulAdd(xi, load_first(w2 + i, rest), a2);
-    a3 = hn::MulAdd(xi, load_first(w3 + i, rest), a3);
-  }
-  const Sink sink{task};
-  sink.put(row, out, sum(d, a0));
-  sink.put(row, out + apart, sum(d, a1));
-  sink.put(row, out + 2 * apart, sum(d, a2));
-  sink.put(row, out + 3 * apart, sum(d, a3));
 }
 
-// One output of four rows: a weight is widened once for all of them.
-template <typename T>
-void dot_4x1(const GemvTask& task, int row, int out) {
+// Rows [row, row + kRows), outputs out and, if kOuts is 2, out + apart: a loaded number serves for
+// all. A (row, output) pair is added up in two accumulators, of every other vector, whatever kRows
+// and kOuts are, so that all instances agree bit for bit; four or more accumulators hide the
+// latency of the multiply-adds.
+template <int kRows, int kOuts, typename T>
+void dot(const GemvTask& task, int row, int out, int apart) {
   const FloatTag d;
-  const size_t lanes = hn::Lanes(d), cols = task.w->cols;
-  const float* x0 = task.x + row * cols;
-  const float *x1 = x0 + cols, *x2 = x1 + cols, *x3 = x2 + cols;
-  const T* w = static_cast<const T*>(task.w->data) + out * cols;
-  V a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0;
-  size_t i = 0;
-  for (; i + lanes <= cols; i += lanes) {
-    const V wi = load(w + i);
-    a0 = hn::MulAdd(hn::LoadU(d, x0 + i), wi, a0);
-    a1 = hn::MulAdd(hn::LoadU(d, x1 + i), wi, a1);
-    a2 = hn::MulAdd(hn::LoadU(d, x2 + i), wi, a2);
-    a3 = hn::MulAdd(hn::LoadU(d, x3 + i), wi, a3);
-  }
-  if (const size_t rest = cols - i) {
-    const V wi = load_first(w + i, rest);
-    a0 = hn::MulAdd(load_first(x0 + i, rest), wi, a0);
-    a1 = hn::MulAdd(load_first(x1 + i, rest), wi, a1);
-    a2 = hn::MulAdd(load_first(x2 + i, rest), wi, a2);
-    a3 = hn::MulAdd(load_first(x3 + i, rest), wi, a3);
-  }
-  const Sink sink{task};
-  sink.put(row, out, sum(d, a0));
-  sink.put(row + 1, out, sum(d, a1));
-  sink.put(row + 2, out, sum(d, a2));
-  sink.put(row + 3, out, sum(d, a3));
-}
-
-template <typename T>
-void dot_1x1(const GemvTask& task, int row, int out) {
-  const FloatTag d;
-  const size_t lanes = hn::Lanes(d), cols = task.w->cols;
+  const int64_t cols = task.w->cols;
   const float* x = task.x + row * cols;
   const T* w = static_cast<const T*>(task.w->data) + out * cols;
-  V a = hn::Zero(d);
-  size_t i = 0;
-  for (; i + lanes <= cols; i += lanes) a = hn::MulAdd(hn::LoadU(d, x + i), load(w + i), a);
-  if (const size_t rest = cols - i) {
-    a = hn::MulAdd(load_first(x + i, rest), load_first(w + i, rest), a);
+  V even[kRows][kOuts], odd[kRows][kOuts];
+  for (int r = 0; r < kRows; ++r) {
+    for (int o = 0; o < kOuts; ++o) even[r][o] = odd[r][o] = hn::Zero(d);
   }
-  Sink{task}.put(row, out, sum(d, a));
+  // Adds the products at column i, where load_at brings the numbers.
+  const auto add = [&](V(&sums)[kRows][kOuts], int64_t i, const auto& load_at) HWY_ATTR {
+    V wi[kOuts];
+    for (int o = 0; o < kOuts; ++o) wi[o] = load_at(w + o * apart * cols + i);
+    for (int r = 0; r < kRows; ++r) {
+      const V xi = load_at(x + r * cols + i);
+      for (int o = 0; o < kOuts; ++o) sums[r][o] = hn::MulAdd(xi, wi[o], sums[r][o]);
+    }
+  };
+  const auto whole = [](const auto* p) HWY_ATTR { return load(p); };
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= cols; i += 2 * kLanes) {
+    for (int o = 0; o < kOuts; ++o) prefetch(w + o * apart * cols + i, 2 * kLanes);
+    add(even, i, whole);
+    add(odd, i + kLanes, whole);
+  }
+  if (i + kLanes <= cols) {
+    add(even, i, whole);
+    i += kLanes;
+  }
+  if (const int rest = static_cast<int>(cols - i)) {
+    add(odd, i, [rest](const auto* p) HWY_ATTR { return load_first(p, rest); });
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int o = 0; o < kOuts; ++o) {
+      const int at = out + o * apart;
+      const float bias = task.bias ? task.bias[at] : 0.0f;
+      task.y[int64_t{row + r} * task.w->rows + at] = sum(d, hn::Add(even[r][o], odd[r][o])) + bias;
+    }
+  }
 }
 
 template <typename T>
@@ -119,19 +90,19 @@ void gemv_typed(const GemvTask& task) {
     for (int out = task.first; out < end; ++out) {
       for (int row = 0; row < task.rows; row += 4) {
         // The last group may overlap the one before and writes the same numbers again.
-        dot_4x1<T>(task, std::min(row, task.rows - 4), out);
+        dot<4, 1, T>(task, std::min(row, task.rows - 4), out, 0);
       }
     }
     return;
   }
-  // Each of the four walks through a quarter of its own from end to end: long streams in memory,
-  // which prefetchers follow to the full bandwidth even where rows are short.
-  const int quarter = task.outs / 4;
-  for (int out = task.first; out < task.first + quarter; ++out) {
-    for (int row = 0; row < task.rows; ++row) dot_1x4<T>(task, row, out, quarter);
+  // Two walks, each through a half from end to end: long streams in memory, which prefetchers
+  // follow to the full bandwidth even where rows are short.
+  const int half = task.outs / 2;
+  for (int out = task.first; out < task.first + half; ++out) {
+    for (int row = 0; row < task.rows; ++row) dot<1, 2, T>(task, row, out, half);
   }
-  for (int out = task.first + 4 * quarter; out < end; ++out) {
-    for (int row = 0; row < task.rows; ++row) dot_1x1<T>(task, row, out);
+  if (task.outs % 2 == 1) {
+    for (int row = 0; row < task.rows; ++row) dot<1, 1, T>(task, row, end - 1, 0);
   }
 }
 

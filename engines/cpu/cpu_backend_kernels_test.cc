@@ -61,7 +61,7 @@ class BackendKernels : public testing::TestWithParam<int64_t> {
 };
 
 TEST_P(BackendKernels, GemvEqualsTheSum) {
-  constexpr int kOuts = 15, kFirst = 2, kCount = 11;  // groups of four, and a rest
+  constexpr int kOuts = 15, kFirst = 2, kCount = 11;  // pairs, and a rest
   for (const WeightType type : kTypes) {
     for (const int cols : kWidths) {
       const Matrix w(kOuts, cols, type);
