@@ -1,0 +1,223 @@
+// Scores of tiles of int8 and int4 keys: see ints-inl.h.
+#include <hwy/highway.h>
+
+#include <span>
+
+#include "engines/codecs/dot4-inl.h"
+
+// Compiled for one target, so this guard needs no toggle.
+#if HWY_TARGET == HWY_AVX3_DL && !defined(KVMARK_CODECS_INTS_KEYS_INL_H_)
+#define KVMARK_CODECS_INTS_KEYS_INL_H_
+
+KVMARK_BEFORE_VNNI()
+namespace kvmark {
+namespace HWY_NAMESPACE {
+
+// Side is a GroupedTile of keys.
+//
+// A prepared query is for each group of channels, in 4-byte words:
+//
+//   scale (float) | correction (int32) | terms (kTerms, quads of channels) of four signed bytes
+//
+// q ≈ scale · (256 · high + low) with two terms, scale · term with one. The correction is −bias · Σ
+// q over the group, for the bias of the codes in the tile. Terms are filled with zeros to sixteen
+// channels, so bytes of a tile that belong to no channel don't count.
+template <int kGroup, typename Operands>
+struct PreparedGroup {
+  static constexpr int kTerms = Operands::kQueryTerms;
+  static constexpr int kFirstTerm = 2;
+  static constexpr int words(int channels) { return kFirstTerm + kTerms * quads(channels); }
+  static constexpr int quads(int channels) { return (channels + 15) / 16 * 4; }
+};
+
+// The tile of a run, and what to prefetch meanwhile, which may be null.
+struct IntTile {
+  const std::byte* tile;
+  const std::byte* ahead;
+};
+
+template <typename Side, typename Operands>
+class IntKeys;
+
+template <int kMax, typename Codes, int kGroup, typename Operands>
+class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
+  using Side = GroupedTile<kMax, Codes, kGroup>;
+  using Prepared = PreparedGroup<kGroup, Operands>;
+  static constexpr int kTerms = Operands::kQueryTerms;
+  static constexpr int kParts = Operands::kParts;
+
+ public:
+  static int64_t prepared_floats(int dim) {
+    const int rest = dim % kGroup;
+    return int64_t{dim / kGroup} * Prepared::words(kGroup) + (rest ? Prepared::words(rest) : 0);
+  }
+
+  static void prepare(const float* q, int dim, float* prepared) {
+    for (int first = 0; first < dim; first += kGroup) {
+      const int n = std::min(kGroup, dim - first);
+      prepare_group(q + first, n, prepared);
+      prepared += Prepared::words(n);
+    }
+  }
+
+  static void scores(const float* q, int queries, int dim, std::span<const TileRun> runs,
+                     float* s) {
+    const auto whole = [](const TileRun& run) { return run.rows == kTileRows; };
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const TileRun& run = runs[i];
+      if (i + 1 < runs.size() && whole(run) && whole(runs[i + 1]) &&
+          runs[i + 1].at == run.at + kTileRows) {
+        IntTile tiles[2] = {{run.tiles, run.ahead}, {runs[i + 1].tiles, runs[i + 1].ahead}};
+        score_queries<2>(q, queries, dim, tiles, run, s);
+        ++i;
+        continue;
+      }
+      IntTile tile[1] = {{run.tiles, run.ahead}};
+      score_queries<1>(q, queries, dim, tile, run, s);
+    }
+  }
+
+ private:
+  static void prepare_group(const float* q, int n, float* prepared) {
+    const int vectors = (n + 15) / 16;
+    const auto load = [&](int v) KVMARK_VNNI_ATTR {
+      return _mm512_maskz_loadu_ps(first_lanes(n - v * 16), q + v * 16);
+    };
+    // As bits, whose order is that of magnitudes, so that a NaN is the largest and comes through.
+    __m512i bits = _mm512_set1_epi32(std::bit_cast<int32_t>(kLeastMagnitude));
+    for (int v = 0; v < vectors; ++v) {
+      bits = _mm512_max_epu32(bits, _mm512_castps_si512(_mm512_abs_ps(load(v))));
+    }
+    const auto largest = std::bit_cast<float>(_mm512_reduce_max_epu32(bits));
+    const __m512 factor = _mm512_set1_ps(query_max(kTerms) / largest);
+    __m512i sum = _mm512_setzero_si512();
+    float* terms = prepared + Prepared::kFirstTerm;
+    for (int v = 0; v < vectors; ++v) {
+      const __m512i codes = _mm512_cvtps_epi32(_mm512_mul_ps(load(v), factor));
+      sum = _mm512_add_epi32(sum, codes);
+      store_terms(codes, terms + v * 4, vectors * 4);
+    }
+    prepared[0] = largest / query_max(kTerms);
+    prepared[1] = std::bit_cast<float>(-Codes::kBias * _mm512_reduce_add_epi32(sum));
+  }
+
+  // Four quads of channels.
+  HWY_INLINE static void store_terms(__m512i codes, float* terms, int quads) {
+    const auto store_low_bytes = [](__m512i x, float* to) KVMARK_VNNI_ATTR {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(x));
+    };
+    if constexpr (kTerms == 2) {
+      // The low byte is signed too: what it lacks is carried into the high one.
+      const __m512i high = _mm512_srai_epi32(_mm512_add_epi32(codes, _mm512_set1_epi32(128)), 8);
+      store_low_bytes(high, terms);
+      terms += quads;
+    }
+    store_low_bytes(codes, terms);
+  }
+
+  template <int kTiles>
+  static void score_queries(const float* q, int queries, int dim, IntTile* tiles,
+                            const TileRun& first, float* s) {
+    const int64_t floats = prepared_floats(dim);
+    while (queries > 0) {
+      const int n = next_queries(queries);
+      with_queries(n, [&]<int kQueries>() KVMARK_VNNI_ATTR {
+        __m512 sums[kQueries * kTiles];
+        score_tiles<kQueries, kTiles>(q, floats, dim, tiles, sums);
+        store_scores<kQueries, kTiles>(sums, first, s);
+      });
+      for (int t = 0; t < kTiles; ++t) tiles[t].ahead = nullptr;  // once is enough
+      queries -= n;
+      q += n * floats;
+      s += n * kBlock;
+    }
+  }
+
+  template <int kQueries, int kTiles>
+  HWY_INLINE static void store_scores(const __m512* sums, const TileRun& first, float* s) {
+    for (int i = 0; i < kQueries; ++i) {
+      float* to = s + i * kBlock + first.at;
+      if (first.rows == kTileRows) {
+        for (int t = 0; t < kTiles; ++t) _mm512_storeu_ps(to + t * kTileRows, sums[i * kTiles + t]);
+      } else {
+        // The other rows of the tile belong to others or hold nothing yet.
+        const __mmask16 rows = first_lanes(first.rows);
+        const auto here = static_cast<__mmask16>(rows << first.first_slot % kTileRows);
+        _mm512_mask_storeu_ps(to, rows, _mm512_maskz_compress_ps(here, sums[i * kTiles]));
+      }
+    }
+  }
+
+  // Scores of kQueries × kTiles · 16 pairs into sums, (kQueries, kTiles).
+  template <int kQueries, int kTiles>
+  HWY_INLINE static void score_tiles(const float* q, int64_t q_floats, int dim,
+                                     const IntTile* tiles, __m512* sums) {
+    KVMARK_UNROLL(16)
+    for (int i = 0; i < kQueries * kTiles; ++i) sums[i] = _mm512_setzero_ps();
+    const int64_t codes_at = Side::scales_bytes(dim);
+    for (int t = 0; t < kTiles; ++t) {
+      if (tiles[t].ahead) prefetch_lines(tiles[t].ahead, codes_at);
+    }
+    int group = 0;
+    for (; group < dim / kGroup; ++group) {
+      add_group<kQueries, kTiles>(q, q_floats, kGroup, tiles, group, codes_at, sums);
+      q += Prepared::words(kGroup);
+    }
+    if (const int rest = dim % kGroup) {
+      add_group<kQueries, kTiles>(q, q_floats, rest, tiles, group, codes_at, sums);
+    }
+  }
+
+  // The share of one group of n channels.
+  template <int kQueries, int kTiles>
+  HWY_INLINE static void add_group(const float* q, int64_t q_floats, int n, const IntTile* tiles,
+                                   int group, int64_t codes_at, __m512* sums) {
+    __m512i dots[kQueries * kTiles][kTerms];
+    KVMARK_UNROLL(16)
+    for (int i = 0; i < kQueries; ++i) {
+      KVMARK_UNROLL(16)
+      for (int t = 0; t < kTiles; ++t) {
+        dots[i * kTiles + t][0] = _mm512_setzero_si512();
+        dots[i * kTiles + t][kTerms - 1] = broadcast4(q + i * q_floats + 1);  // the correction
+      }
+    }
+    constexpr int kChannels = 4 * kParts;  // of 64 bytes
+    const int64_t first = codes_at + int64_t{group} * (kGroup / kChannels) * 64;
+    const int quads = Prepared::quads(n);
+    for (int step = 0; step < (n + kChannels - 1) / kChannels; ++step) {
+      const int64_t at = first + step * 64;
+      __m512i keys[kTiles][kParts];
+      for (int t = 0; t < kTiles; ++t) {
+        if (tiles[t].ahead) hwy::Prefetch(tiles[t].ahead + at);
+        Operands::keys(load_bytes(tiles[t].tile + at), keys[t]);
+      }
+      for (int part = 0; part < kParts; ++part) {
+        const float* quad = q + Prepared::kFirstTerm + step * kParts + part;
+        for (int i = 0; i < kQueries; ++i) {
+          for (int term = 0; term < kTerms; ++term) {
+            const __m512i query = broadcast4(quad + i * q_floats + term * quads);
+            for (int t = 0; t < kTiles; ++t) {
+              __m512i& dot = dots[i * kTiles + t][term];
+              dot = dot4(dot, keys[t][part], query);
+            }
+          }
+        }
+      }
+    }
+    for (int t = 0; t < kTiles; ++t) {
+      const __m512 scales = load_scales(tiles[t].tile + int64_t{group} * kTileRows * 2);
+      for (int i = 0; i < kQueries; ++i) {
+        const __m512 dot = _mm512_cvtepi32_ps(total<kTerms>(dots[i * kTiles + t]));
+        __m512& sum = sums[i * kTiles + t];
+        sum = _mm512_fmadd_ps(_mm512_mul_ps(dot, scales), _mm512_set1_ps(q[i * q_floats]), sum);
+      }
+    }
+  }
+};
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace kvmark
+KVMARK_AFTER_VNNI()
+
+#endif  // HWY_AVX3_DL, include guard
