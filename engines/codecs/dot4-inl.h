@@ -46,6 +46,13 @@ HWY_INLINE __m512i broadcast4(const void* p) {
 HWY_INLINE __m512 load_scales(const std::byte* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
+// p, of which the compiler knows nothing then: gcc 12 would compute each address of an unrolled
+// loop from what all have in common, ahead of the loop, and keep them on the stack.
+template <typename T>
+HWY_INLINE T* opaque(T* p) {
+  asm("" : "+r"(p));
+  return p;
+}
 // A bit for each of the first n lanes; all sixteen where there are more.
 HWY_INLINE __mmask16 first_lanes(int n) {
   return static_cast<__mmask16>((1u << std::min(n, 16)) - 1);

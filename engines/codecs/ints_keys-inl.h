@@ -17,21 +17,20 @@ namespace HWY_NAMESPACE {
 //
 // A prepared query is for each group of channels, in 4-byte words:
 //
-//   scale (float) | correction (int32) | terms (kTerms, quads of channels) of four signed bytes
+//   scale (float) | correction (int32) | terms (quads of channels, kTerms) of four signed bytes
 //
 // q ≈ scale · (256 · high + low) with two terms, scale · term with one. The correction is −bias · Σ
 // q over the group, for the bias of the codes in the tile. Terms are filled with zeros to sixteen
 // channels, so bytes of a tile that belong to no channel don't count.
-template <int kGroup, typename Operands>
+template <int kTerms>
 struct PreparedGroup {
-  static constexpr int kTerms = Operands::kQueryTerms;
   static constexpr int kFirstTerm = 2;
   static constexpr int words(int channels) { return kFirstTerm + kTerms * quads(channels); }
   static constexpr int quads(int channels) { return (channels + 15) / 16 * 4; }
 };
 
-// The tile of a run, and what to prefetch meanwhile, which may be null.
-struct IntTile {
+// The tile of a run, and what to prefetch meanwhile.
+struct KeyCodes {
   const std::byte* tile;
   const std::byte* ahead;
 };
@@ -42,9 +41,10 @@ class IntKeys;
 template <int kMax, typename Codes, int kGroup, typename Operands>
 class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
   using Side = GroupedTile<kMax, Codes, kGroup>;
-  using Prepared = PreparedGroup<kGroup, Operands>;
   static constexpr int kTerms = Operands::kQueryTerms;
+  using Prepared = PreparedGroup<kTerms>;
   static constexpr int kParts = Operands::kParts;
+  static constexpr int kStepChannels = 4 * kParts;  // of 64 bytes
 
  public:
   static int64_t prepared_floats(int dim) {
@@ -67,17 +67,22 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
       const TileRun& run = runs[i];
       if (i + 1 < runs.size() && whole(run) && whole(runs[i + 1]) &&
           runs[i + 1].at == run.at + kTileRows) {
-        IntTile tiles[2] = {{run.tiles, run.ahead}, {runs[i + 1].tiles, runs[i + 1].ahead}};
+        KeyCodes tiles[2] = {codes_of(run), codes_of(runs[i + 1])};
         score_queries<2>(q, queries, dim, tiles, run, s);
         ++i;
         continue;
       }
-      IntTile tile[1] = {{run.tiles, run.ahead}};
+      KeyCodes tile[1] = {codes_of(run)};
       score_queries<1>(q, queries, dim, tile, run, s);
     }
   }
 
  private:
+  // To prefetch what is at hand costs less than to ask whether to.
+  static KeyCodes codes_of(const TileRun& run) {
+    return {run.tiles, run.ahead ? run.ahead : run.tiles};
+  }
+
   static void prepare_group(const float* q, int n, float* prepared) {
     const int vectors = (n + 15) / 16;
     const auto load = [&](int v) KVMARK_VNNI_ATTR {
@@ -95,28 +100,29 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
     for (int v = 0; v < vectors; ++v) {
       const __m512i codes = _mm512_cvtps_epi32(_mm512_mul_ps(load(v), factor));
       sum = _mm512_add_epi32(sum, codes);
-      store_terms(codes, terms + v * 4, vectors * 4);
+      store_terms(codes, terms + v * 4 * kTerms);
     }
     prepared[0] = largest / query_max(kTerms);
     prepared[1] = std::bit_cast<float>(-Codes::kBias * _mm512_reduce_add_epi32(sum));
   }
 
   // Four quads of channels.
-  HWY_INLINE static void store_terms(__m512i codes, float* terms, int quads) {
-    const auto store_low_bytes = [](__m512i x, float* to) KVMARK_VNNI_ATTR {
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(x));
-    };
-    if constexpr (kTerms == 2) {
+  HWY_INLINE static void store_terms(__m512i codes, float* terms) {
+    auto* to = reinterpret_cast<__m128i*>(terms);
+    const __m128i low = _mm512_cvtepi32_epi8(codes);
+    if constexpr (kTerms == 1) {
+      _mm_storeu_si128(to, low);
+    } else {
       // The low byte is signed too: what it lacks is carried into the high one.
-      const __m512i high = _mm512_srai_epi32(_mm512_add_epi32(codes, _mm512_set1_epi32(128)), 8);
-      store_low_bytes(high, terms);
-      terms += quads;
+      const __m512i carried = _mm512_add_epi32(codes, _mm512_set1_epi32(128));
+      const __m128i high = _mm512_cvtepi32_epi8(_mm512_srai_epi32(carried, 8));
+      _mm_storeu_si128(to, _mm_unpacklo_epi32(high, low));
+      _mm_storeu_si128(to + 1, _mm_unpackhi_epi32(high, low));
     }
-    store_low_bytes(codes, terms);
   }
 
   template <int kTiles>
-  static void score_queries(const float* q, int queries, int dim, IntTile* tiles,
+  static void score_queries(const float* q, int queries, int dim, KeyCodes* tiles,
                             const TileRun& first, float* s) {
     const int64_t floats = prepared_floats(dim);
     while (queries > 0) {
@@ -126,7 +132,7 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
         score_tiles<kQueries, kTiles>(q, floats, dim, tiles, sums);
         store_scores<kQueries, kTiles>(sums, first, s);
       });
-      for (int t = 0; t < kTiles; ++t) tiles[t].ahead = nullptr;  // once is enough
+      for (int t = 0; t < kTiles; ++t) tiles[t].ahead = tiles[t].tile;  // once is enough
       queries -= n;
       q += n * floats;
       s += n * kBlock;
@@ -151,61 +157,90 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
   // Scores of kQueries × kTiles · 16 pairs into sums, (kQueries, kTiles).
   template <int kQueries, int kTiles>
   HWY_INLINE static void score_tiles(const float* q, int64_t q_floats, int dim,
-                                     const IntTile* tiles, __m512* sums) {
+                                     const KeyCodes* tiles, __m512* sums) {
     KVMARK_UNROLL(16)
     for (int i = 0; i < kQueries * kTiles; ++i) sums[i] = _mm512_setzero_ps();
-    const int64_t codes_at = Side::scales_bytes(dim);
-    for (int t = 0; t < kTiles; ++t) {
-      if (tiles[t].ahead) prefetch_lines(tiles[t].ahead, codes_at);
-    }
-    int group = 0;
-    for (; group < dim / kGroup; ++group) {
-      add_group<kQueries, kTiles>(q, q_floats, kGroup, tiles, group, codes_at, sums);
-      q += Prepared::words(kGroup);
-    }
-    if (const int rest = dim % kGroup) {
-      add_group<kQueries, kTiles>(q, q_floats, rest, tiles, group, codes_at, sums);
+    int64_t codes_at = Side::scales_bytes(dim);
+    for (int t = 0; t < kTiles; ++t) prefetch_lines(tiles[t].ahead, codes_at);
+    for (int first = 0; first < dim; first += kGroup) {
+      const int n = std::min(kGroup, dim - first);
+      __m512i dots[kQueries * kTiles][kTerms];
+      dot_group<kQueries, kTiles>(q, q_floats, n, tiles, codes_at, dots);
+      add_dots<kQueries, kTiles>(q, q_floats, tiles, first / kGroup, dots, sums);
+      q += Prepared::words(n);
+      codes_at += kGroup / kStepChannels * 64;
     }
   }
 
-  // The share of one group of n channels.
+  // One group of n channels, whose codes begin at byte `at` of the tiles.
   template <int kQueries, int kTiles>
-  HWY_INLINE static void add_group(const float* q, int64_t q_floats, int n, const IntTile* tiles,
-                                   int group, int64_t codes_at, __m512* sums) {
-    __m512i dots[kQueries * kTiles][kTerms];
+  HWY_INLINE static void dot_group(const float* q, int64_t q_floats, int n, const KeyCodes* tiles,
+                                   int64_t at, __m512i (*dots)[kTerms]) {
     KVMARK_UNROLL(16)
-    for (int i = 0; i < kQueries; ++i) {
-      KVMARK_UNROLL(16)
-      for (int t = 0; t < kTiles; ++t) {
-        dots[i * kTiles + t][0] = _mm512_setzero_si512();
-        dots[i * kTiles + t][kTerms - 1] = broadcast4(q + i * q_floats + 1);  // the correction
-      }
+    for (int i = 0; i < kQueries * kTiles; ++i) {
+      dots[i][0] = _mm512_setzero_si512();
+      dots[i][kTerms - 1] = broadcast4(q + i / kTiles * q_floats + 1);  // the correction
     }
-    constexpr int kChannels = 4 * kParts;  // of 64 bytes
-    const int64_t first = codes_at + int64_t{group} * (kGroup / kChannels) * 64;
-    const int quads = Prepared::quads(n);
-    for (int step = 0; step < (n + kChannels - 1) / kChannels; ++step) {
-      const int64_t at = first + step * 64;
-      __m512i keys[kTiles][kParts];
-      for (int t = 0; t < kTiles; ++t) {
-        if (tiles[t].ahead) hwy::Prefetch(tiles[t].ahead + at);
-        Operands::keys(load_bytes(tiles[t].tile + at), keys[t]);
+    const float* quads[kQueries];
+    for (int i = 0; i < kQueries; ++i) quads[i] = q + i * q_floats + Prepared::kFirstTerm;
+    KeyCodes codes[kTiles];
+    for (int t = 0; t < kTiles; ++t) codes[t] = {tiles[t].tile + at, tiles[t].ahead + at};
+    // Unrolled, or gcc 12 copies every sum in every step.
+    constexpr int kStepsAtOnce = 32 / kStepChannels;
+    for (; n >= 32; n -= 32) {
+      KVMARK_UNROLL(8)
+      for (int step = 0; step < kStepsAtOnce; ++step) {
+        dot_step<kQueries, kTiles>(quads, codes, step, dots);
       }
-      for (int part = 0; part < kParts; ++part) {
-        const float* quad = q + Prepared::kFirstTerm + step * kParts + part;
-        for (int i = 0; i < kQueries; ++i) {
-          for (int term = 0; term < kTerms; ++term) {
-            const __m512i query = broadcast4(quad + i * q_floats + term * quads);
-            for (int t = 0; t < kTiles; ++t) {
-              __m512i& dot = dots[i * kTiles + t][term];
-              dot = dot4(dot, keys[t][part], query);
-            }
+      advance<kQueries, kTiles>(kStepsAtOnce, quads, codes);
+    }
+    for (; n > 0; n -= kStepChannels) {
+      dot_step<kQueries, kTiles>(quads, codes, 0, dots);
+      advance<kQueries, kTiles>(1, quads, codes);
+    }
+  }
+
+  template <int kQueries, int kTiles>
+  HWY_INLINE static void advance(int steps, const float** quads, KeyCodes* codes) {
+    for (int i = 0; i < kQueries; ++i) quads[i] = opaque(quads[i] + steps * kParts * kTerms);
+    for (int t = 0; t < kTiles; ++t) {
+      codes[t] = {opaque(codes[t].tile + steps * 64), opaque(codes[t].ahead + steps * 64)};
+    }
+  }
+
+  // The channels of 64 bytes.
+  template <int kQueries, int kTiles>
+  HWY_INLINE static void dot_step(const float* const* quads, const KeyCodes* codes, int step,
+                                  __m512i (*dots)[kTerms]) {
+    __m512i keys[kTiles][kParts];
+    for (int t = 0; t < kTiles; ++t) {
+      hwy::Prefetch(codes[t].ahead + step * 64);
+      Operands::keys(load_bytes(codes[t].tile + step * 64), keys[t]);
+    }
+    KVMARK_UNROLL(16)
+    for (int part = 0; part < kParts; ++part) {
+      KVMARK_UNROLL(16)
+      for (int i = 0; i < kQueries; ++i) {
+        KVMARK_UNROLL(16)
+        for (int term = 0; term < kTerms; ++term) {
+          const __m512i query = broadcast4(quads[i] + (step * kParts + part) * kTerms + term);
+          KVMARK_UNROLL(16)
+          for (int t = 0; t < kTiles; ++t) {
+            __m512i& dot = dots[i * kTiles + t][term];
+            dot = dot4(dot, keys[t][part], query);
           }
         }
       }
     }
+  }
+
+  template <int kQueries, int kTiles>
+  HWY_INLINE static void add_dots(const float* q, int64_t q_floats, const KeyCodes* tiles,
+                                  int group, const __m512i (*dots)[kTerms], __m512* sums) {
+    KVMARK_UNROLL(16)
     for (int t = 0; t < kTiles; ++t) {
       const __m512 scales = load_scales(tiles[t].tile + int64_t{group} * kTileRows * 2);
+      KVMARK_UNROLL(16)
       for (int i = 0; i < kQueries; ++i) {
         const __m512 dot = _mm512_cvtepi32_ps(total<kTerms>(dots[i * kTiles + t]));
         __m512& sum = sums[i * kTiles + t];
