@@ -141,81 +141,102 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
 
   template <int kQueries, int kTiles>
   HWY_INLINE static void store_scores(const __m512* sums, const TileRun& first, float* s) {
-    for (int i = 0; i < kQueries; ++i) {
-      float* to = s + i * kBlock + first.at;
-      if (first.rows == kTileRows) {
-        for (int t = 0; t < kTiles; ++t) _mm512_storeu_ps(to + t * kTileRows, sums[i * kTiles + t]);
-      } else {
-        // The other rows of the tile belong to others or hold nothing yet.
-        const __mmask16 rows = first_lanes(first.rows);
-        const auto here = static_cast<__mmask16>(rows << first.first_slot % kTileRows);
-        _mm512_mask_storeu_ps(to, rows, _mm512_maskz_compress_ps(here, sums[i * kTiles]));
+    if (first.rows == kTileRows) {
+      KVMARK_UNROLL(16)
+      for (int i = 0; i < kQueries * kTiles; ++i) {
+        _mm512_storeu_ps(s + i / kTiles * kBlock + first.at + i % kTiles * kTileRows, sums[i]);
+      }
+    } else {
+      // The other rows of the tile belong to others or hold nothing yet.
+      const __mmask16 rows = first_lanes(first.rows);
+      const auto here = static_cast<__mmask16>(rows << first.first_slot % kTileRows);
+      KVMARK_UNROLL(16)
+      for (int i = 0; i < kQueries; ++i) {
+        const __m512 scores = _mm512_maskz_compress_ps(here, sums[i * kTiles]);
+        _mm512_mask_storeu_ps(s + i * kBlock + first.at, rows, scores);
       }
     }
   }
+
+  // What a register tile reads next.
+  template <int kQueries, int kTiles>
+  struct Cursor {
+    const float* q[kQueries];  // prepared words
+    const std::byte* codes[kTiles];
+    const std::byte* ahead[kTiles];
+
+    HWY_INLINE void advance(int words, int steps) {
+      for (int i = 0; i < kQueries; ++i) q[i] = opaque(q[i] + words);
+      for (int t = 0; t < kTiles; ++t) {
+        codes[t] = opaque(codes[t] + steps * 64);
+        ahead[t] = opaque(ahead[t] + steps * 64);
+      }
+    }
+  };
 
   // Scores of kQueries × kTiles · 16 pairs into sums, (kQueries, kTiles).
   template <int kQueries, int kTiles>
   HWY_INLINE static void score_tiles(const float* q, int64_t q_floats, int dim,
                                      const KeyCodes* tiles, __m512* sums) {
+    const int64_t scales_bytes = Side::scales_bytes(dim);
+    Cursor<kQueries, kTiles> cursor;
+    for (int i = 0; i < kQueries; ++i) cursor.q[i] = q + i * q_floats;
+    const std::byte* scales[kTiles];
+    for (int t = 0; t < kTiles; ++t) {
+      scales[t] = tiles[t].tile;
+      cursor.codes[t] = tiles[t].tile + scales_bytes;
+      cursor.ahead[t] = tiles[t].ahead + scales_bytes;
+      prefetch_lines(tiles[t].ahead, scales_bytes);
+    }
     KVMARK_UNROLL(16)
     for (int i = 0; i < kQueries * kTiles; ++i) sums[i] = _mm512_setzero_ps();
-    int64_t codes_at = Side::scales_bytes(dim);
-    for (int t = 0; t < kTiles; ++t) prefetch_lines(tiles[t].ahead, codes_at);
-    for (int first = 0; first < dim; first += kGroup) {
-      const int n = std::min(kGroup, dim - first);
-      __m512i dots[kQueries * kTiles][kTerms];
-      dot_group<kQueries, kTiles>(q, q_floats, n, tiles, codes_at, dots);
-      add_dots<kQueries, kTiles>(q, q_floats, tiles, first / kGroup, dots, sums);
-      q += Prepared::words(n);
-      codes_at += kGroup / kStepChannels * 64;
+    for (int left = dim; left > 0; left -= kGroup) {
+      add_group<kQueries, kTiles>(std::min(kGroup, left), scales, cursor, sums);
+      for (int t = 0; t < kTiles; ++t) scales[t] += kTileRows * sizeof(uint16_t);
     }
   }
 
-  // One group of n channels, whose codes begin at byte `at` of the tiles.
+  // The share of one group of n channels.
   template <int kQueries, int kTiles>
-  HWY_INLINE static void dot_group(const float* q, int64_t q_floats, int n, const KeyCodes* tiles,
-                                   int64_t at, __m512i (*dots)[kTerms]) {
+  HWY_INLINE static void add_group(int n, const std::byte* const* scales,
+                                   Cursor<kQueries, kTiles>& cursor, __m512* sums) {
+    __m512i dots[kQueries * kTiles][kTerms];
+    __m512 query_scales[kQueries];
     KVMARK_UNROLL(16)
     for (int i = 0; i < kQueries * kTiles; ++i) {
       dots[i][0] = _mm512_setzero_si512();
-      dots[i][kTerms - 1] = broadcast4(q + i / kTiles * q_floats + 1);  // the correction
+      dots[i][kTerms - 1] = broadcast4(cursor.q[i / kTiles] + 1);  // the correction
+      query_scales[i / kTiles] = _mm512_set1_ps(*cursor.q[i / kTiles]);
     }
-    const float* quads[kQueries];
-    for (int i = 0; i < kQueries; ++i) quads[i] = q + i * q_floats + Prepared::kFirstTerm;
-    KeyCodes codes[kTiles];
-    for (int t = 0; t < kTiles; ++t) codes[t] = {tiles[t].tile + at, tiles[t].ahead + at};
+    cursor.advance(Prepared::kFirstTerm, 0);
     // Unrolled, or gcc 12 copies every sum in every step.
     constexpr int kStepsAtOnce = 32 / kStepChannels;
+    constexpr int kStepWords = kParts * kTerms;
     for (; n >= 32; n -= 32) {
       KVMARK_UNROLL(8)
-      for (int step = 0; step < kStepsAtOnce; ++step) {
-        dot_step<kQueries, kTiles>(quads, codes, step, dots);
-      }
-      advance<kQueries, kTiles>(kStepsAtOnce, quads, codes);
+      for (int step = 0; step < kStepsAtOnce; ++step) dot_step(cursor, step, dots);
+      cursor.advance(kStepsAtOnce * kStepWords, kStepsAtOnce);
     }
     for (; n > 0; n -= kStepChannels) {
-      dot_step<kQueries, kTiles>(quads, codes, 0, dots);
-      advance<kQueries, kTiles>(1, quads, codes);
+      dot_step(cursor, 0, dots);
+      cursor.advance(kStepWords, 1);
+    }
+    KVMARK_UNROLL(16)
+    for (int i = 0; i < kQueries * kTiles; ++i) {
+      const __m512 dot = _mm512_cvtepi32_ps(total<kTerms>(dots[i]));
+      const __m512 scaled = _mm512_mul_ps(dot, load_scales(scales[i % kTiles]));
+      sums[i] = _mm512_fmadd_ps(scaled, query_scales[i / kTiles], sums[i]);
     }
   }
 
+  // The channels of the cursor's 64 bytes number `step`.
   template <int kQueries, int kTiles>
-  HWY_INLINE static void advance(int steps, const float** quads, KeyCodes* codes) {
-    for (int i = 0; i < kQueries; ++i) quads[i] = opaque(quads[i] + steps * kParts * kTerms);
-    for (int t = 0; t < kTiles; ++t) {
-      codes[t] = {opaque(codes[t].tile + steps * 64), opaque(codes[t].ahead + steps * 64)};
-    }
-  }
-
-  // The channels of 64 bytes.
-  template <int kQueries, int kTiles>
-  HWY_INLINE static void dot_step(const float* const* quads, const KeyCodes* codes, int step,
+  HWY_INLINE static void dot_step(const Cursor<kQueries, kTiles>& cursor, int step,
                                   __m512i (*dots)[kTerms]) {
     __m512i keys[kTiles][kParts];
     for (int t = 0; t < kTiles; ++t) {
-      hwy::Prefetch(codes[t].ahead + step * 64);
-      Operands::keys(load_bytes(codes[t].tile + step * 64), keys[t]);
+      hwy::Prefetch(cursor.ahead[t] + step * 64);
+      Operands::keys(load_bytes(cursor.codes[t] + step * 64), keys[t]);
     }
     KVMARK_UNROLL(16)
     for (int part = 0; part < kParts; ++part) {
@@ -223,28 +244,13 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
       for (int i = 0; i < kQueries; ++i) {
         KVMARK_UNROLL(16)
         for (int term = 0; term < kTerms; ++term) {
-          const __m512i query = broadcast4(quads[i] + (step * kParts + part) * kTerms + term);
+          const __m512i query = broadcast4(cursor.q[i] + (step * kParts + part) * kTerms + term);
           KVMARK_UNROLL(16)
           for (int t = 0; t < kTiles; ++t) {
             __m512i& dot = dots[i * kTiles + t][term];
             dot = dot4(dot, keys[t][part], query);
           }
         }
-      }
-    }
-  }
-
-  template <int kQueries, int kTiles>
-  HWY_INLINE static void add_dots(const float* q, int64_t q_floats, const KeyCodes* tiles,
-                                  int group, const __m512i (*dots)[kTerms], __m512* sums) {
-    KVMARK_UNROLL(16)
-    for (int t = 0; t < kTiles; ++t) {
-      const __m512 scales = load_scales(tiles[t].tile + int64_t{group} * kTileRows * 2);
-      KVMARK_UNROLL(16)
-      for (int i = 0; i < kQueries; ++i) {
-        const __m512 dot = _mm512_cvtepi32_ps(total<kTerms>(dots[i * kTiles + t]));
-        __m512& sum = sums[i * kTiles + t];
-        sum = _mm512_fmadd_ps(_mm512_mul_ps(dot, scales), _mm512_set1_ps(q[i * q_floats]), sum);
       }
     }
   }

@@ -1,6 +1,7 @@
 // Sums over tiles of int8 and int4 values, weighted by probabilities: see ints-inl.h.
 #include <hwy/highway.h>
 
+#include <array>
 #include <span>
 
 #include "engines/codecs/dot4-inl.h"
@@ -14,7 +15,7 @@ namespace kvmark {
 namespace HWY_NAMESPACE {
 
 // The rows of a run as those of its tile: `rows` has a bit for each, the first has its probability
-// at `at`. `ahead` may be null.
+// at `at`.
 struct ValueTile {
   const std::byte* tile;
   const std::byte* ahead;
@@ -45,7 +46,8 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
     for (size_t i = 0; i < runs.size(); ++i) {
       const TileRun& run = runs[i];
       const auto rows = static_cast<__mmask16>(first_lanes(run.rows) << run.first_slot % kTileRows);
-      tiles[i] = {run.tiles, run.ahead, rows, run.at};
+      // To prefetch what is at hand costs less than to ask whether to.
+      tiles[i] = {run.tiles, run.ahead ? run.ahead : run.tiles, rows, run.at};
       whole = whole && run.rows == kTileRows;
     }
     const auto count = static_cast<int>(runs.size());
@@ -58,7 +60,7 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
           add_tiles<kQueries, false>(p, dim, tiles, count, o);
         }
       });
-      for (int t = 0; t < count; ++t) tiles[t].ahead = nullptr;  // once is enough
+      for (int t = 0; t < count; ++t) tiles[t].ahead = tiles[t].tile;  // once is enough
       queries -= n;
       p += n * kBlock;
       o += int64_t{n} * dim;
@@ -67,11 +69,12 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
 
  private:
   // The weights of kQueries queries for one group: w ≈ step · (256 · high + low), or step · term.
+  // Tiles go in pairs, of which the last may lack its second.
   template <int kQueries, bool kWhole>
   struct Weights {
-    static constexpr int kTiles = kWhole ? 2 : kBlock;
+    static constexpr int kPairs = kWhole ? 1 : kBlock / 2;
     __m512 steps[kQueries];  // the query's, in each lane
-    alignas(64) uint8_t terms[kQueries][kTiles][kTerms][kTileRows];
+    alignas(64) uint8_t terms[kQueries][kPairs][kTerms][2][kTileRows];
   };
 
   // kWhole: `tiles` are two of sixteen rows each.
@@ -79,9 +82,7 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
   static void add_tiles(const float* p, int dim, const ValueTile* tiles, int count, float* o) {
     if (kWhole) count = 2;
     const int64_t codes_at = Side::scales_bytes(dim);
-    for (int t = 0; t < count; ++t) {
-      if (tiles[t].ahead) prefetch_lines(tiles[t].ahead, codes_at);
-    }
+    for (int t = 0; t < count; ++t) prefetch_lines(tiles[t].ahead, codes_at);
     for (int first = 0; first < dim; first += kGroup) {
       Weights<kQueries, kWhole> weights;
       quantize<kQueries, kWhole>(p, first / kGroup, tiles, count, weights);
@@ -106,17 +107,20 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
   template <int kQueries, bool kWhole>
   HWY_INLINE static void quantize(const float* p, int group, const ValueTile* tiles, int count,
                                   Weights<kQueries, kWhole>& to) {
-    __m512 weights[kQueries][Weights<kQueries, kWhole>::kTiles];
+    __m512 weights[kQueries][2 * Weights<kQueries, kWhole>::kPairs];
     // As bits, whose order is that of the numbers, so that a NaN is the largest and comes through.
     __m512i largest[kQueries];
     KVMARK_UNROLL(16)
     for (int i = 0; i < kQueries; ++i) {
       largest[i] = _mm512_set1_epi32(std::bit_cast<int32_t>(kLeastMagnitude));
+      if (count % 2 != 0) weights[i][count] = _mm512_setzero_ps();
     }
+    KVMARK_UNROLL(2)
     for (int t = 0; t < count; ++t) {
       // What lies in rows outside the run may be no number.
       const __m512 stored = load_scales(tiles[t].tile + int64_t{group} * kTileRows * 2);
       const __m512 scales = kWhole ? stored : _mm512_maskz_mov_ps(tiles[t].rows, stored);
+      KVMARK_UNROLL(16)
       for (int i = 0; i < kQueries; ++i) {
         weights[i][t] = _mm512_mul_ps(load_rows<kWhole>(p + i * kBlock, tiles[t]), scales);
         largest[i] = _mm512_max_epu32(largest[i], _mm512_castps_si512(weights[i][t]));
@@ -130,8 +134,10 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
     for (int i = 0; i < kQueries; ++i) {
       to.steps[i] = quarter(steps, i);
       const __m512 factor = quarter(factors, i);
-      for (int t = 0; t < count; ++t) {
-        store_terms(_mm512_cvtps_epi32(_mm512_mul_ps(weights[i][t], factor)), to.terms[i][t]);
+      for (int t = 0; t < count; t += 2) {
+        store_terms(_mm512_cvtps_epi32(_mm512_mul_ps(weights[i][t], factor)),
+                    _mm512_cvtps_epi32(_mm512_mul_ps(weights[i][t + 1], factor)),
+                    &to.terms[i][t / 2][0][0][0]);
       }
     }
   }
@@ -159,12 +165,22 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
     return _mm512_shuffle_f32x4(x, x, 0xff);
   }
 
-  HWY_INLINE static void store_terms(__m512i codes, uint8_t (*terms)[kTileRows]) {
+  // Of a pair of tiles: the bytes of each term, (kTerms, 2, 16 rows), the high ones first.
+  HWY_INLINE static void store_terms(__m512i first, __m512i second, uint8_t* terms) {
+    alignas(64) static constexpr auto kBytes = [] {
+      std::array<uint8_t, 64> bytes{};
+      for (int i = 0; i < 32 * kTerms; ++i) {
+        bytes[i] = static_cast<uint8_t>(i % 32 * 4 + (kTerms - 1 - i / 32));
+      }
+      return bytes;
+    }();
+    const __m512i chosen =
+        _mm512_permutex2var_epi8(first, _mm512_load_si512(kBytes.data()), second);
     if constexpr (kTerms == 2) {
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(terms[0]),
-                       _mm512_cvtepi32_epi8(_mm512_srli_epi32(codes, 8)));
+      _mm512_store_si512(terms, chosen);
+    } else {
+      _mm256_store_si256(reinterpret_cast<__m256i*>(terms), _mm512_castsi512_si256(chosen));
     }
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(terms[kTerms - 1]), _mm512_cvtepi32_epi8(codes));
   }
 
   // o of 32 channels from d on.
@@ -173,26 +189,33 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
                                    int64_t codes_at, int dim, const ValueTile* tiles, int count,
                                    float* o) {
     constexpr int kUnitBytes = 4 * 64;
+    const int64_t first = codes_at + int64_t{d / kUnit} * kUnitBytes;
     __m512i dots[kQueries][2][kTerms];
-    zero(&dots[0][0][0], kQueries * 2 * kTerms);
+    zero<kQueries>(dots);
+    KVMARK_UNROLL(2)
     for (int t = 0; t < count; ++t) {
-      const int64_t first = codes_at + int64_t{d / kUnit} * kUnitBytes;
+      const std::byte* codes = opaque(tiles[t].tile + first);
+      const std::byte* ahead = opaque(tiles[t].ahead + first);
       KVMARK_UNROLL(4)
       for (int quad = 0; quad < 4; ++quad) {
         __m512i values[2];
+        KVMARK_UNROLL(2)
         for (int u = 0; u < kUnitsAtOnce; ++u) {
-          const int64_t at = first + u * kUnitBytes + quad * 64;
-          if (tiles[t].ahead) hwy::Prefetch(tiles[t].ahead + at);
-          Operands::values(load_bytes(tiles[t].tile + at), values + u * kParts);
+          const int at = u * kUnitBytes + quad * 64;
+          hwy::Prefetch(ahead + at);
+          Operands::values(load_bytes(codes + at), values + u * kParts);
         }
         add_quad<kQueries, kWhole>(weights, t, quad, values, dots);
       }
     }
+    KVMARK_UNROLL(16)
     for (int i = 0; i < kQueries; ++i) {
+      float* to = o + int64_t{i} * dim + d;
+      KVMARK_UNROLL(2)
       for (int v = 0; v < 2; ++v) {
-        float* to = o + int64_t{i} * dim + d + v * 16;
         const __m512 sum = _mm512_cvtepi32_ps(total<kTerms>(dots[i][v]));
-        _mm512_storeu_ps(to, _mm512_fmadd_ps(sum, weights.steps[i], _mm512_loadu_ps(to)));
+        const __m512 before = _mm512_loadu_ps(to + v * 16);
+        _mm512_storeu_ps(to + v * 16, _mm512_fmadd_ps(sum, weights.steps[i], before));
       }
     }
   }
@@ -205,12 +228,12 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
     const int width = (n + kParts - 1) / kParts;  // words of four rows
     const auto words = first_lanes(width);
     __m512i dots[kQueries][2][kTerms];
-    zero(&dots[0][0][0], kQueries * 2 * kTerms);
+    zero<kQueries>(dots);
     for (int t = 0; t < count; ++t) {
       const int64_t first = codes_at + int64_t{d / kParts} * kTileRows;
       for (int quad = 0; quad < 4; ++quad) {
         const int64_t at = first + quad * 4 * width;
-        if (tiles[t].ahead) hwy::Prefetch(tiles[t].ahead + at);
+        hwy::Prefetch(tiles[t].ahead + at);
         __m512i values[2] = {};
         Operands::values(_mm512_maskz_loadu_epi32(words, tiles[t].tile + at), values);
         add_quad<kQueries, kWhole>(weights, t, quad, values, dots);
@@ -235,16 +258,19 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
     for (int i = 0; i < kQueries; ++i) {
       KVMARK_UNROLL(16)
       for (int term = 0; term < kTerms; ++term) {
-        const __m512i weight = broadcast4(&weights.terms[i][t][term][quad * 4]);
+        const __m512i weight = broadcast4(&weights.terms[i][t / 2][term][t % 2][quad * 4]);
         KVMARK_UNROLL(16)
         for (int v = 0; v < 2; ++v) dots[i][v][term] = dot4(dots[i][v][term], weight, values[v]);
       }
     }
   }
 
-  HWY_INLINE static void zero(__m512i* dots, int n) {
+  template <int kQueries>
+  HWY_INLINE static void zero(__m512i (*dots)[2][kTerms]) {
     KVMARK_UNROLL(16)
-    for (int i = 0; i < n; ++i) dots[i] = _mm512_setzero_si512();
+    for (int i = 0; i < kQueries * 2 * kTerms; ++i) {
+      dots[i / (2 * kTerms)][i / kTerms % 2][i % kTerms] = _mm512_setzero_si512();
+    }
   }
 };
 
