@@ -4,7 +4,6 @@
 //
 //   struct Some {
 //     static constexpr const char* kName = "some";   // as in engine names
-//     static constexpr double kTolerance = 1e-5;     // of a correct kernel: relative RMS error
 //     static constexpr RowBound kStoredBound{1e-5, 0};  // of |decoded − encoded| (core/tile.h)
 //     static int64_t scale_bytes(int dim);           // of one row: scales and zero points
 //     static TileSpec tile(int dim);                 // one KV head of `dim` channels
@@ -62,7 +61,7 @@ struct TileForm {
 struct Codec {
   std::string_view name;
   std::string_view kernel;  // "generic" or a SIMD target
-  double tolerance = 0;
+  double tolerance = 0;  // of its kernel: relative RMS error of outputs over the rows as stored
   RowBound stored_bound;
   int64_t (*scale_bytes)(int dim) = nullptr;
   TileForm k, v;
@@ -76,8 +75,8 @@ struct Codec {
   void (*scores)(const float* q, int queries, int dim, std::span<const TileRun> runs, float* s,
                  float* scratch) = nullptr;
   // o(query, d) += Σ_row p(query, at + row) · v(row, d), rows in ascending order. p: (queries,
-  // kBlock), all runs of a block in one call; o: (queries, dim). A block of zero probability leaves
-  // o as it is, bit for bit.
+  // kBlock), ≥ 0, all runs of a block in one call; o: (queries, dim). A block of zero probability
+  // leaves o as it is, bit for bit.
   void (*accumulate)(const float* p, int queries, int dim, std::span<const TileRun> runs, float* o,
                      float* scratch) = nullptr;
 };

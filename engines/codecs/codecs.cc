@@ -13,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include "engines/codecs/generic-inl.h"
+#include "engines/codecs/ints-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kvmark {
@@ -35,6 +36,17 @@ template <>
 struct KernelsOf<Fp8E4m3> {
   using type = DenseKernels<E4m3Code>;
 };
+
+#if HWY_TARGET == HWY_AVX3_DL
+template <int kGroup>
+struct KernelsOf<Int8<kGroup>> {
+  using type = IntKernels<Int8<kGroup>, ByteOperands>;
+};
+template <int kGroup>
+struct KernelsOf<Int4<kGroup>> {
+  using type = IntKernels<Int4<kGroup>, NibbleOperands>;
+};
+#endif
 
 template <typename... Formats>
 std::vector<Codec> codecs_of_list(FormatList<Formats...>) {

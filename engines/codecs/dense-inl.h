@@ -246,8 +246,9 @@ HWY_INLINE void add_rows(const float* p, int queries, int dim, std::span<ValueRo
   }
 }
 
-// Queries as they come.
+// Queries as they come, and f32 sums.
 struct PlainQueries {
+  static constexpr double kTolerance = 1e-5;
   static int64_t prepared_floats(int dim) { return dim; }
   static void prepare(const float* q, int dim, float* prepared) { std::copy_n(q, dim, prepared); }
 };

@@ -14,7 +14,6 @@ namespace kvmark {
 template <typename Number>
 struct DenseFormat {
   using Word = typename Number::Word;
-  static constexpr double kTolerance = 1e-5;
   static int64_t scale_bytes(int /*dim*/) { return 0; }
 
   struct Side {

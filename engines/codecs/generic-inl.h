@@ -128,7 +128,7 @@ Codec make_codec() {
   using Kernels = typename KernelsOf<Format>::type;
   return {.name = Format::kName,
           .kernel = Kernels::kernel(),
-          .tolerance = Format::kTolerance,
+          .tolerance = Kernels::kTolerance,
           .stored_bound = Format::kStoredBound,
           .scale_bytes = &Format::scale_bytes,
           .k = FormOf<typename SidesOf<Format>::Keys>::form(),

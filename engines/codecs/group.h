@@ -5,6 +5,7 @@
 // as stored, not as computed, so that its rounding is part of the code's own rounding.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "engines/codecs/codec.h"
@@ -159,7 +160,6 @@ struct AsymmetricGroup {
 template <typename Group, typename Codes, int kGroup>
 struct GroupedRow {
   static_assert(kGroup == 32 || kGroup == 64 || kGroup == 128);
-  static constexpr double kTolerance = 1e-5;
   static constexpr RowBound kStoredBound = Group::kStoredBound;
 
   static TileSpec tile(int dim) {
@@ -194,6 +194,59 @@ struct GroupedRow {
       Codes::unpack(codes, n, Group::load(words), row + first);
       words += Group::kWords;
       codes += kGroup / Codes::kPerByte;
+    }
+  }
+};
+
+// One side of a format of symmetric groups, sixteen rows to a tile:
+//
+//   scales (groups, 16 rows), f16 | codes of group 0, codes of group 1, …
+//
+// A vector holds the scale of sixteen rows as kernels need them, and every code of a row lies in
+// bytes of its own. `Codes` says which: `Codes::bytes(dim)` of a tile, a multiple of 16, and
+// put/get for the codes of one row's channels `first` … `first + n` − 1, which are one group.
+template <int kMax, typename Codes, int kGroup>
+struct GroupedTile {
+  static_assert(kGroup == 32 || kGroup == 64 || kGroup == 128);
+  using Group = SymmetricGroup<kMax>;
+
+  static TileSpec tile(int dim) {
+    const int64_t bytes = scales_bytes(dim) + Codes::bytes(dim);
+    return {.tokens = kTileRows,
+            .bytes = bytes,
+            .align = static_cast<int>(std::min<int64_t>(bytes & -bytes, 64))};
+  }
+  // Of the tile's scales: where its codes begin.
+  KVMARK_HD static KVMARK_INLINE int64_t scales_bytes(int dim) {
+    return int64_t{2} * kTileRows * groups_of(dim, kGroup);
+  }
+
+  KVMARK_HD static KVMARK_INLINE int encode(const float* row, int dim, std::byte* tile, int slot) {
+    auto* scales = reinterpret_cast<uint16_t*>(tile) + slot;
+    auto* payload = reinterpret_cast<uint8_t*>(tile + scales_bytes(dim));
+    int clamped = 0;
+    for (int first = 0; first < dim; first += kGroup) {
+      const int n = dim - first < kGroup ? dim - first : kGroup;
+      const Group group = Group::fit(row + first, n);
+      int8_t codes[kGroup] = {};
+      for (int i = 0; i < n; ++i) codes[i] = static_cast<int8_t>(group.code(row[first + i]));
+      group.store(scales);
+      Codes::put(codes, first, n, slot, payload);
+      clamped += group.clamped(row + first, n);
+      scales += kTileRows;
+    }
+    return clamped;
+  }
+  KVMARK_HD static KVMARK_INLINE void decode(const std::byte* tile, int slot, int dim, float* row) {
+    const auto* scales = reinterpret_cast<const uint16_t*>(tile) + slot;
+    const auto* payload = reinterpret_cast<const uint8_t*>(tile + scales_bytes(dim));
+    for (int first = 0; first < dim; first += kGroup) {
+      const int n = dim - first < kGroup ? dim - first : kGroup;
+      int8_t codes[kGroup];
+      Codes::get(payload, first, n, slot, codes);
+      const float scale = Group::load(scales).scale;
+      for (int i = 0; i < n; ++i) row[first + i] = scale * static_cast<float>(codes[i]);
+      scales += kTileRows;
     }
   }
 };
