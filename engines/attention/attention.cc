@@ -1,6 +1,7 @@
 #include "engines/attention/attention.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -38,12 +39,15 @@ int runs_ahead(const TileSpec& tile) {
 
 // Visits positions [first, last) in runs of up to kTileRows slots that lie in one block of memory
 // and in one block of positions.
-// visit(position, k, v): of the run's first row; its place in a block of positions is not set.
+// visit(position of the run's first row, its keys, its values).
 template <typename Visit>
 void for_each_run(std::span<const Span> spans, int head, int first, int last, Visit visit) {
   for (const Span& span : spans) {
     int from = std::max(first, span.first_position);
     const int to = std::min(last, span.first_position + span.count);
+    // Tiles hold a divisor of kTileRows, a power of two; divisions would take longer than a run.
+    const int k_shift = std::countr_zero(static_cast<unsigned>(span.k_tokens));
+    const int v_shift = std::countr_zero(static_cast<unsigned>(span.v_tokens));
     while (from < to) {
       // Along one block the addresses only grow: what is slow is looked up once for it.
       int slot = span.first_slot + from - span.first_position;
@@ -55,9 +59,13 @@ void for_each_run(std::span<const Span> spans, int head, int first, int last, Vi
       while (from < block_end) {
         const int rows =
             std::min({block_end - from, kTileRows - slot % kTileRows, kBlock - from % kBlock});
-        visit(from,
-              TileRun{k + slot / span.k_tokens * span.k_tile_bytes, slot % span.k_tokens, rows},
-              TileRun{v + slot / span.v_tokens * span.v_tile_bytes, slot % span.v_tokens, rows});
+        const auto run = [&](const std::byte* tiles, int shift, int64_t tile_bytes) {
+          return TileRun{.tiles = tiles + (slot >> shift) * tile_bytes,
+                         .first_slot = slot & ((1 << shift) - 1),
+                         .rows = rows,
+                         .at = from % kBlock};
+        };
+        visit(from, run(k, k_shift, span.k_tile_bytes), run(v, v_shift, span.v_tile_bytes));
         from += rows;
         slot += rows;
       }
@@ -153,9 +161,9 @@ AttentionDriver::Scratch AttentionDriver::make_scratch() const {
   }
   scratch.totals.resize(queries);
   // A span's ends and blocks may cut runs down to one row.
-  scratch.k_runs.reserve(kSplit + kTileRows * kMaxAhead);
-  scratch.v_runs.reserve(kSplit + kTileRows * kMaxAhead);
-  scratch.positions.reserve(kSplit + kTileRows * kMaxAhead);
+  scratch.k_runs.resize(kSplit + kTileRows * kMaxAhead);
+  scratch.v_runs.resize(kSplit + kTileRows * kMaxAhead);
+  scratch.positions.resize(kSplit + kTileRows * kMaxAhead);
   return scratch;
 }
 
@@ -247,31 +255,29 @@ void AttentionDriver::prepare_queries(const Item& item, Scratch& scratch) const 
 
 // The runs of positions [first, last), and how many those are: behind them stand the runs that are
 // prefetched only.
-size_t AttentionDriver::list_runs(const Item& item, int first, int last, Scratch& scratch) const {
-  scratch.k_runs.clear();
-  scratch.v_runs.clear();
-  scratch.positions.clear();
+int AttentionDriver::list_runs(const Item& item, int first, int last, Scratch& scratch) const {
   const int seen = std::min(item.visible(), last + kTileRows * std::max(k_ahead_, v_ahead_));
-  size_t count = 0;
+  TileRun* k_runs = scratch.k_runs.data();
+  TileRun* v_runs = scratch.v_runs.data();
+  int* positions = scratch.positions.data();
+  int all = 0, count = 0;
   for_each_run(item.piece->spans, item.kv_head, first, seen,
-               [&](int position, TileRun k, TileRun v) {
-                 k.at = v.at = position % kBlock;
-                 scratch.k_runs.push_back(k);
-                 scratch.v_runs.push_back(v);
-                 scratch.positions.push_back(position);
+               [&](int position, const TileRun& k, const TileRun& v) {
+                 k_runs[all] = k;
+                 v_runs[all] = v;
+                 positions[all++] = position;
                  count += position < last;
                });
-  const size_t all = scratch.k_runs.size();
-  for (size_t i = 0; i < count; ++i) {
-    if (i + k_ahead_ < all) scratch.k_runs[i].ahead = scratch.k_runs[i + k_ahead_].tiles;
-    if (i + v_ahead_ < all) scratch.v_runs[i].ahead = scratch.v_runs[i + v_ahead_].tiles;
-  }
+  for (int i = 0; i + k_ahead_ < all && i < count; ++i)
+    k_runs[i].ahead = k_runs[i + k_ahead_].tiles;
+  for (int i = 0; i + v_ahead_ < all && i < count; ++i)
+    v_runs[i].ahead = v_runs[i + v_ahead_].tiles;
   return count;
 }
 
 // The rows of one block of positions from `first` on, which are `runs` of the scratch's runs from
 // `from` on, into the states of the queries that see them.
-void AttentionDriver::attend_block(const Item& item, int first, size_t from, size_t runs,
+void AttentionDriver::attend_block(const Item& item, int first, int from, int runs,
                                    Scratch& scratch) const {
   // Queries in front of the block see none of it.
   const int skipped = std::max(0, first - item.first_position());
@@ -282,12 +288,13 @@ void AttentionDriver::attend_block(const Item& item, int first, size_t from, siz
   const SoftmaxStates states{scratch.m + query, scratch.l + query * kTileRows,
                              scratch.o + query * shape_.v_dim, shape_.v_dim};
   int covered = 0;
-  for (size_t i = from; i < from + runs; ++i) covered += scratch.k_runs[i].rows;
+  for (int i = from; i < from + runs; ++i) covered += scratch.k_runs[i].rows;
   if (covered < kBlock) std::fill_n(s, int64_t{queries} * kBlock, kEmpty.m);
-  k_.scores(scratch.q + query * q_floats_, queries, shape_.k_dim, {&scratch.k_runs[from], runs}, s,
-            scratch.rows);
+  k_.scores(scratch.q + query * q_floats_, queries, shape_.k_dim,
+            {&scratch.k_runs[from], size_t(runs)}, s, scratch.rows);
   softmax_.block(s, rows, group_, item.first_position() + skipped + 1 - first, states);
-  v_.accumulate(s, queries, shape_.v_dim, {&scratch.v_runs[from], runs}, states.o, scratch.rows);
+  v_.accumulate(s, queries, shape_.v_dim, {&scratch.v_runs[from], size_t(runs)}, states.o,
+                scratch.rows);
 }
 
 // One split into m, l and o of the scratch, o divided by the sum.
@@ -297,8 +304,8 @@ void AttentionDriver::attend_split(const Item& item, int split, Scratch& scratch
   std::fill_n(scratch.l, int64_t{queries} * kTileRows, 0.0f);
   std::fill_n(scratch.o, int64_t{queries} * shape_.v_dim, 0.0f);
   const int begin = split * kSplit, end = std::min((split + 1) * kSplit, item.visible());
-  const size_t count = list_runs(item, begin, end, scratch);
-  for (size_t from = 0, to = 0; from < count; from = to) {
+  const int count = list_runs(item, begin, end, scratch);
+  for (int from = 0, to = 0; from < count; from = to) {
     const int block = scratch.positions[from] / kBlock;
     while (to < count && scratch.positions[to] / kBlock == block) ++to;
     attend_block(item, block * kBlock, from, to - from, scratch);

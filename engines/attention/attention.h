@@ -83,7 +83,7 @@ class AttentionDriver {
     float* total;   // (queries, v_dim): of the splits so far
     float* rows;    // (kBlock + 1, max(k_dim, v_dim)): decoded
     std::vector<AttentionState> totals;
-    // Of one split, and behind them the runs that are prefetched only.
+    // Of one split, and behind them the runs that are prefetched only; as many as there may be.
     std::vector<TileRun> k_runs, v_runs;
     std::vector<int> positions;  // by run: of its first row
   };
@@ -95,8 +95,8 @@ class AttentionDriver {
   void attend_apart(std::span<const QueryPiece> pieces, int items);
 
   void prepare_queries(const Item& item, Scratch& scratch) const;
-  size_t list_runs(const Item& item, int first, int last, Scratch& scratch) const;
-  void attend_block(const Item& item, int first, size_t from, size_t runs, Scratch& scratch) const;
+  int list_runs(const Item& item, int first, int last, Scratch& scratch) const;
+  void attend_block(const Item& item, int first, int from, int runs, Scratch& scratch) const;
   void attend_split(const Item& item, int split, Scratch& scratch) const;
   void write_out(const Item& item, const Scratch& scratch) const;
   void attend_whole(const Item& item, Scratch& scratch) const;

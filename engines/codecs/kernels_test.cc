@@ -128,9 +128,9 @@ void expect_kernels_right(const Codec& codec, int dim, int first, int rows, int 
       << codec.name << " of " << dim << ", " << rows << " rows, " << queries << " queries";
 }
 
-class EveryTarget : public testing::TestWithParam<int64_t> {};
+class KernelsOnTarget : public testing::TestWithParam<int64_t> {};
 
-TEST_P(EveryTarget, KernelsAgreeWithDouble) {
+TEST_P(KernelsOnTarget, KernelsAgreeWithDouble) {
   for (const Codec& codec : codecs_of(GetParam())) {
     for (int dim : {1, 5, 8, 20, 64, 80, 96, 100, 128}) expect_kernels_right(codec, dim, 0, 32, 5);
     for (int rows : {1, 2, 3, 4, 7, 31}) expect_kernels_right(codec, 72, 1, rows, 3);
@@ -139,7 +139,7 @@ TEST_P(EveryTarget, KernelsAgreeWithDouble) {
   }
 }
 
-TEST_P(EveryTarget, AResultDoesNotDependOnTheCall) {
+TEST_P(KernelsOnTarget, AResultDoesNotDependOnTheCall) {
   for (const Codec& codec : codecs_of(GetParam())) {
     for (int dim : {24, 100, 128}) {
       const int queries = 7;
@@ -165,7 +165,7 @@ TEST_P(EveryTarget, AResultDoesNotDependOnTheCall) {
   }
 }
 
-TEST_P(EveryTarget, ProbabilityZeroChangesNothing) {
+TEST_P(KernelsOnTarget, ProbabilityZeroChangesNothing) {
   for (const Codec& codec : codecs_of(GetParam())) {
     const int dim = 100;
     const StoredRows values(codec.v, dim, 0, 8, 1);
@@ -178,7 +178,7 @@ TEST_P(EveryTarget, ProbabilityZeroChangesNothing) {
 }
 
 // In a prefill a block holds rows that a query does not see: probability 0.
-TEST_P(EveryTarget, RowsOfProbabilityZeroMightAsWellNotBeThere) {
+TEST_P(KernelsOnTarget, RowsOfProbabilityZeroMightAsWellNotBeThere) {
   for (const Codec& codec : codecs_of(GetParam())) {
     const int dim = 96;
     const StoredRows values(codec.v, dim, 0, kBlock, 1);
@@ -194,7 +194,7 @@ TEST_P(EveryTarget, RowsOfProbabilityZeroMightAsWellNotBeThere) {
   }
 }
 
-TEST_P(EveryTarget, StoresTheSameBytesAsTheFirst) {
+TEST_P(KernelsOnTarget, StoresTheSameBytesAsTheFirst) {
   const auto first = codecs_of(simd_targets().front());
   const auto here = codecs_of(GetParam());
   ASSERT_EQ(first.size(), here.size());
@@ -216,7 +216,7 @@ TEST_P(EveryTarget, StoresTheSameBytesAsTheFirst) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Simd, EveryTarget, testing::ValuesIn(simd_targets()),
+INSTANTIATE_TEST_SUITE_P(Simd, KernelsOnTarget, testing::ValuesIn(simd_targets()),
                          [](const auto& info) { return hwy::TargetName(info.param); });
 
 // Four tokens to a tile, channel by channel: smaller tiles than those of the registered formats.
