@@ -324,20 +324,20 @@ TEST(Codecs, EncodingSurvivesWhatTheEngineWillRefuse) {
 }
 
 TEST(Codecs, NibblesLieInHalvesOfTheGroup) {
-  // The documented order: byte j: channel j low, channel j + ⌈n/2⌉ high, code + 8.
-  const Codec& int4 = codec("int4:g32");
+  // The documented order: byte j: channel j low, channel j + ⌈n/2⌉ high. Steps of 1 from 0 on.
+  const Codec& int4 = codec("int4:g32:asym");
   std::vector<float> row(33, 0.0f);
-  row[0] = 7;
-  row[16] = -7;
-  row[15] = 3;
-  row[31] = -1;
+  row[0] = 15;
+  row[16] = 1;
+  row[15] = 11;
+  row[31] = 7;
   row[32] = 2;
-  std::vector<std::byte> tile(int4.k.tile(33).bytes);
+  std::vector<std::byte> tile(int4.k.tile(33).bytes, std::byte{0xff});
   int4.k.encode(row.data(), 33, tile.data(), 0);
   const std::byte* codes = tile.data() + int4.scale_bytes(33);
   EXPECT_EQ(codes[0], std::byte{0x1f});
   EXPECT_EQ(codes[15], std::byte{0x7b});
-  EXPECT_EQ(codes[16], std::byte{0x0f});  // a group of one: the high nibble is 0
+  EXPECT_EQ(codes[16], std::byte{0x00});  // a group of one is its minimum; the high nibble is 0
 }
 
 }  // namespace
