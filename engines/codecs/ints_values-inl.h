@@ -185,10 +185,12 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
 
   // o of 32 channels from d on.
   template <int kQueries, bool kWhole>
-  HWY_INLINE static void add_units(const Weights<kQueries, kWhole>& weights, int d,
+  HWY_INLINE static void add_units(const Weights<kQueries, kWhole>& quantized, int d,
                                    int64_t codes_at, int dim, const ValueTile* tiles, int count,
                                    float* o) {
     constexpr int kUnitBytes = 4 * 64;
+    // Read as they were stored: gcc 12 would rather take dozens of broadcasts out of the vectors.
+    const auto& weights = *opaque(&quantized);
     const int64_t first = codes_at + int64_t{d / kUnit} * kUnitBytes;
     __m512i dots[kQueries][2][kTerms];
     zero<kQueries>(dots);
