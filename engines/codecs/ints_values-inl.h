@@ -83,17 +83,23 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
     if (kWhole) count = 2;
     const int64_t codes_at = Side::scales_bytes(dim);
     for (int t = 0; t < count; ++t) prefetch_lines(tiles[t].ahead, codes_at);
-    for (int first = 0; first < dim; first += kGroup) {
-      Weights<kQueries, kWhole> weights;
-      quantize<kQueries, kWhole>(p, first / kGroup, tiles, count, weights);
+    // Quantizing is one long chain of operations, so the next group's stands ahead of the sums of
+    // this one, to run beside them.
+    Weights<kQueries, kWhole> weights[2];
+    quantize<kQueries, kWhole>(p, 0, tiles, count, weights[0]);
+    for (int first = 0, group = 0; first < dim; first += kGroup, ++group) {
+      if (first + kGroup < dim) {
+        quantize<kQueries, kWhole>(p, group + 1, tiles, count, weights[(group + 1) % 2]);
+      }
+      const auto& own = weights[group % 2];
       const int end = std::min(first + kGroup, dim);
       int d = first;
       for (; d + kUnitsAtOnce * kUnit <= end; d += kUnitsAtOnce * kUnit) {
-        add_units<kQueries, kWhole>(weights, d, codes_at, dim, tiles, count, o);
+        add_units<kQueries, kWhole>(own, d, codes_at, dim, tiles, count, o);
       }
       for (; d < end; d += kUnit) {
-        add_unit<kQueries, kWhole>(weights, d, std::min(kUnit, end - d), codes_at, dim, tiles,
-                                   count, o);
+        add_unit<kQueries, kWhole>(own, d, std::min(kUnit, end - d), codes_at, dim, tiles, count,
+                                   o);
       }
     }
   }
