@@ -122,15 +122,13 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
   }
 
   template <int kTiles>
-  static void score_queries(const float* q, int queries, int dim, KeyCodes* tiles,
-                            const TileRun& first, float* s) {
+  HWY_INLINE static void score_queries(const float* q, int queries, int dim, KeyCodes* tiles,
+                                       const TileRun& first, float* s) {
     const int64_t floats = prepared_floats(dim);
     while (queries > 0) {
       const int n = next_queries(queries);
-      with_queries(n, [&]<int kQueries>() KVMARK_VNNI_ATTR {
-        __m512 sums[kQueries * kTiles];
-        score_tiles<kQueries, kTiles>(q, floats, dim, tiles, sums);
-        store_scores<kQueries, kTiles>(sums, first, s);
+      with_queries(n, [&]<int kQueries>() HWY_ATTR {
+        score_tiles<kQueries, kTiles>(q, floats, dim, tiles, first, s);
       });
       for (int t = 0; t < kTiles; ++t) tiles[t].ahead = tiles[t].tile;  // once is enough
       queries -= n;
@@ -174,10 +172,11 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
     }
   };
 
-  // Scores of kQueries × kTiles · 16 pairs into sums, (kQueries, kTiles).
+  // Scores of kQueries × kTiles · 16 pairs. `first` is the run of the first tile; the tiles are
+  // whole where they are two.
   template <int kQueries, int kTiles>
-  HWY_INLINE static void score_tiles(const float* q, int64_t q_floats, int dim,
-                                     const KeyCodes* tiles, __m512* sums) {
+  HWY_NOINLINE static void score_tiles(const float* q, int64_t q_floats, int dim,
+                                       const KeyCodes* tiles, const TileRun& first, float* s) {
     const int64_t scales_bytes = Side::scales_bytes(dim);
     Cursor<kQueries, kTiles> cursor;
     for (int i = 0; i < kQueries; ++i) cursor.q[i] = q + i * q_floats;
@@ -188,12 +187,14 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
       cursor.ahead[t] = tiles[t].ahead + scales_bytes;
       prefetch_lines(tiles[t].ahead, scales_bytes);
     }
+    __m512 sums[kQueries * kTiles];  // (kQueries, kTiles)
     KVMARK_UNROLL(16)
     for (int i = 0; i < kQueries * kTiles; ++i) sums[i] = _mm512_setzero_ps();
     for (int left = dim; left > 0; left -= kGroup) {
       add_group<kQueries, kTiles>(std::min(kGroup, left), scales, cursor, sums);
       for (int t = 0; t < kTiles; ++t) scales[t] += kTileRows * sizeof(uint16_t);
     }
+    store_scores<kQueries, kTiles>(sums, first, s);
   }
 
   // The share of one group of n channels.

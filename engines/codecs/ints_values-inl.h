@@ -41,25 +41,30 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
  public:
   static void accumulate(const float* p, int queries, int dim, std::span<const TileRun> runs,
                          float* o) {
+    const auto whole = [](const TileRun& run) { return run.rows == kTileRows; };
     ValueTile tiles[kBlock];
-    bool whole = runs.size() == 2;
-    for (size_t i = 0; i < runs.size(); ++i) {
-      const TileRun& run = runs[i];
-      const auto rows = static_cast<__mmask16>(first_lanes(run.rows) << run.first_slot % kTileRows);
-      // To prefetch what is at hand costs less than to ask whether to.
-      tiles[i] = {run.tiles, run.ahead ? run.ahead : run.tiles, rows, run.at};
-      whole = whole && run.rows == kTileRows;
+    for (size_t i = 0; i < runs.size(); ++i) tiles[i] = tile_of(runs[i]);
+    if (runs.size() == 2 && whole(runs[0]) && whole(runs[1])) {
+      add_queries<true>(p, queries, dim, tiles, 2, o);
+    } else {
+      add_queries<false>(p, queries, dim, tiles, static_cast<int>(runs.size()), o);
     }
-    const auto count = static_cast<int>(runs.size());
+  }
+
+ private:
+  HWY_INLINE static ValueTile tile_of(const TileRun& run) {
+    const auto rows = static_cast<__mmask16>(first_lanes(run.rows) << run.first_slot % kTileRows);
+    // To prefetch what is at hand costs less than to ask whether to.
+    return {run.tiles, run.ahead ? run.ahead : run.tiles, rows, run.at};
+  }
+
+  template <bool kWhole>
+  HWY_INLINE static void add_queries(const float* p, int queries, int dim, ValueTile* tiles,
+                                     int count, float* o) {
     while (queries > 0) {
       const int n = next_queries(queries);
-      with_queries(n, [&]<int kQueries>() KVMARK_VNNI_ATTR {
-        if (whole) {
-          add_tiles<kQueries, true>(p, dim, tiles, count, o);
-        } else {
-          add_tiles<kQueries, false>(p, dim, tiles, count, o);
-        }
-      });
+      with_queries(n, [&]<int kQueries>()
+                          HWY_ATTR { add_tiles<kQueries, kWhole>(p, dim, tiles, count, o); });
       for (int t = 0; t < count; ++t) tiles[t].ahead = tiles[t].tile;  // once is enough
       queries -= n;
       p += n * kBlock;
@@ -67,7 +72,6 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
     }
   }
 
- private:
   // The weights of kQueries queries for one group: w ≈ step · (256 · high + low), or step · term.
   // Tiles go in pairs, of which the last may lack its second.
   template <int kQueries, bool kWhole>
@@ -79,21 +83,28 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
 
   // kWhole: `tiles` are two of sixteen rows each.
   template <int kQueries, bool kWhole>
-  static void add_tiles(const float* p, int dim, const ValueTile* tiles, int count, float* o) {
+  HWY_NOINLINE static void add_tiles(const float* p, int dim, const ValueTile* tiles, int count,
+                                     float* o) {
     if (kWhole) count = 2;
     const int64_t codes_at = Side::scales_bytes(dim);
     for (int t = 0; t < count; ++t) prefetch_lines(tiles[t].ahead, codes_at);
-    for (int first = 0; first < dim; first += kGroup) {
-      Weights<kQueries, kWhole> weights;
-      quantize<kQueries, kWhole>(p, first / kGroup, tiles, count, weights);
+    // Quantizing is one long chain of operations, so the next group's stands ahead of the sums of
+    // this one, to run beside them.
+    Weights<kQueries, kWhole> weights[2];
+    quantize<kQueries, kWhole>(p, 0, tiles, count, weights[0]);
+    for (int first = 0, group = 0; first < dim; first += kGroup, ++group) {
+      if (first + kGroup < dim) {
+        quantize<kQueries, kWhole>(p, group + 1, tiles, count, weights[(group + 1) % 2]);
+      }
+      const auto& own = weights[group % 2];
       const int end = std::min(first + kGroup, dim);
       int d = first;
       for (; d + kUnitsAtOnce * kUnit <= end; d += kUnitsAtOnce * kUnit) {
-        add_units<kQueries, kWhole>(weights, d, codes_at, dim, tiles, count, o);
+        add_units<kQueries, kWhole>(own, d, codes_at, dim, tiles, count, o);
       }
       for (; d < end; d += kUnit) {
-        add_unit<kQueries, kWhole>(weights, d, std::min(kUnit, end - d), codes_at, dim, tiles,
-                                   count, o);
+        add_unit<kQueries, kWhole>(own, d, std::min(kUnit, end - d), codes_at, dim, tiles, count,
+                                   o);
       }
     }
   }
@@ -185,10 +196,12 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
 
   // o of 32 channels from d on.
   template <int kQueries, bool kWhole>
-  HWY_INLINE static void add_units(const Weights<kQueries, kWhole>& weights, int d,
+  HWY_INLINE static void add_units(const Weights<kQueries, kWhole>& quantized, int d,
                                    int64_t codes_at, int dim, const ValueTile* tiles, int count,
                                    float* o) {
     constexpr int kUnitBytes = 4 * 64;
+    // Read as they were stored: gcc 12 would rather take dozens of broadcasts out of the vectors.
+    const auto& weights = *opaque(&quantized);
     const int64_t first = codes_at + int64_t{d / kUnit} * kUnitBytes;
     __m512i dots[kQueries][2][kTerms];
     zero<kQueries>(dots);
