@@ -61,7 +61,7 @@ struct TileForm {
 struct Codec {
   std::string_view name;
   std::string_view kernel;  // "generic" or a SIMD target
-  double tolerance = 0;  // of its kernel: relative RMS error of outputs over the rows as stored
+  double tolerance = 0;     // of its kernel: relative RMS error of outputs over the rows as stored
   RowBound stored_bound;
   int64_t (*scale_bytes)(int dim) = nullptr;
   TileForm k, v;
