@@ -20,12 +20,14 @@ namespace HWY_NAMESPACE {
 static_assert(kBlock % kLanes == 0 && kTileRows % kLanes == 0);
 constexpr int kBlockVectors = kBlock / kLanes;
 
-// e^x for x ≤ 0, −inf included, to 2e-7 of the value; 0 below −87, where f32 ends.
+// e^x for x ≤ 0, −inf included, to 3e-7 + 1.2e-7 · |x| of the value (the second part is a sixth of
+// that where multiply-adds are fused); 0 below −87, where f32 ends.
 HWY_INLINE FloatVec exp_of(FloatVec x) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
   const FloatVec least = hn::Set(d, -87.0f);
-  const FloatVec bounded = hn::Max(least, x);  // in this order a NaN comes through
+  const auto beneath = hn::Lt(x, least);
+  const FloatVec bounded = hn::IfThenElse(beneath, least, x);  // not Max: a NaN comes through
   const FloatVec log2e = hn::Set(d, 1.44269504088896341f);
   // e^x = 2^n · 2^f with |f| ≤ 1/2; the Taylor series of 2^f is off by less than 1.3e-7.
   const FloatVec n = hn::Round(hn::Mul(bounded, log2e));
@@ -37,9 +39,10 @@ HWY_INLINE FloatVec exp_of(FloatVec x) {
   y = hn::MulAdd(y, f, hn::Set(d, 2.40226507e-1f));
   y = hn::MulAdd(y, f, hn::Set(d, 6.93147181e-1f));
   y = hn::MulAdd(y, f, hn::Set(d, 1.0f));
-  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(di, n));
-  const FloatVec scaled = hn::BitCast(d, hn::Add(hn::BitCast(di, y), exponent));
-  return hn::IfThenZeroElse(hn::Lt(x, least), scaled);
+  // A product, not a sum of bits, since that would make a number of a NaN.
+  const auto biased = hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127));
+  const FloatVec scaled = hn::Mul(y, hn::BitCast(d, hn::ShiftLeft<23>(biased)));
+  return hn::IfThenZeroElse(beneath, scaled);
 }
 
 void scale_floats(float* x, int n, FloatVec factor) {
