@@ -1,6 +1,8 @@
 #include "bench/machine/read_kernels.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 #include "engines/codecs/simd.h"
 #include "engines/core/check.h"
@@ -102,7 +104,10 @@ uint64_t read_runs(const std::byte* base, const int32_t* order, int64_t runs, in
   const int64_t left = read_groups<kStreams, kPrefetch>(base, order, 0, runs, run_bytes, sums);
   read_groups<1, kPrefetch>(base, order, left, runs, run_bytes, sums);
   const WordVec sum = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+  // By hand: SumOfLanes adds as signed numbers on some targets, which must not overflow.
+  HWY_ALIGN uint64_t lanes[HWY_LANES(uint64_t)];
+  hn::Store(sum, d, lanes);
+  return std::accumulate(std::begin(lanes), std::end(lanes), uint64_t{0});
 }
 
 template <bool kPrefetch>

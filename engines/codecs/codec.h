@@ -17,8 +17,8 @@
 // loop in them becomes vector code of each SIMD target.
 //
 // Its line in registry.h makes it a codec everywhere: the `generic` kernel is compiled from encode
-// and decode for every SIMD target, and the conformance tests run over it. A format that names a
-// kernel of its own (`Kernels`, see generic-inl.h) uses that instead.
+// and decode for every SIMD target, and the conformance tests run over it. A format for
+// which KernelsOf (codecs.cc) names a kernel of its own uses that instead.
 #pragma once
 
 #include <cstddef>
