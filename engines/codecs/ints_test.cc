@@ -33,7 +33,7 @@ float normal(std::mt19937_64& generator) { return std::normal_distribution<float
 float tiny(std::mt19937_64& generator) { return 1e-6f * normal(generator); }
 float huge(std::mt19937_64& generator) { return 1e4f * normal(generator); }
 float with_outliers(std::mt19937_64& generator) {
-  return (generator() % 50 == 0 ? 8.0f : 1.0f) * normal(generator);
+  return (generator() % 50 == 0 ? 30.0f : 1.0f) * normal(generator);
 }
 std::vector<float> numbers(int64_t n, uint64_t seed, const Numbers& number = normal) {
   std::mt19937_64 generator(seed);
