@@ -66,7 +66,8 @@ constexpr std::string_view kAboveDefinition =
     "‡: faster than that read: a cache effect, or bytes counted that were not read.";
 constexpr std::string_view kRoughDefinition = "~: of fewer than 6 rounds, so without an interval.";
 constexpr std::string_view kGenericDefinition =
-    "kernels: generic, not tuned yet: compare bytes and losses, not the formats' speed.";
+    "generic kernels: some formats are decoded to f32 first here; compare their bytes and losses, "
+    "not their speed.";
 constexpr std::string_view kWholeRun = "whole run of ";
 constexpr std::string_view kWholeRunDefinition =
     "whole run: start to last token, median of the rounds. slope: exponent with which the time so "
