@@ -1,7 +1,6 @@
 #include "engines/attention/attention.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -19,6 +18,11 @@ constexpr AttentionState kEmpty{-std::numeric_limits<float>::infinity(), 0.0f};
 constexpr int kQueriesWanted = 64;
 // Fewer waste the decoding, but small steps need their rows spread over the threads.
 constexpr int kQueriesAtLeast = 16;
+// Where one head's rows in a block of memory are shorter than this, all heads of a block of
+// positions are worked on before the next one: so the block is read from end to end.
+constexpr int64_t kShortRunBytes = 8192;
+// Queries and outputs of the heads that take turns, so that they stay in the first-level cache.
+constexpr int64_t kTurnBytes = 32768;
 // Items a thread, so that the last ones even out.
 constexpr int kItemsPerThread = 4;
 
@@ -30,47 +34,11 @@ int rows_for(int queries, int group) { return std::max(1, queries / group); }
 // of a block, which are read together.
 constexpr int64_t kPrefetchBytes = 4096;
 constexpr int kMinAhead = 2;
-constexpr int kMaxAhead = 16;
 
 int runs_ahead(const TileSpec& tile) {
   const int64_t run_bytes = tile.bytes * kTileRows / tile.tokens;
-  return static_cast<int>(std::clamp<int64_t>(kPrefetchBytes / run_bytes, kMinAhead, kMaxAhead));
-}
-
-// Visits positions [first, last) in runs of up to kTileRows slots that lie in one block of memory
-// and in one block of positions.
-// visit(position of the run's first row, its keys, its values).
-template <typename Visit>
-void for_each_run(std::span<const Span> spans, int head, int first, int last, Visit visit) {
-  for (const Span& span : spans) {
-    int from = std::max(first, span.first_position);
-    const int to = std::min(last, span.first_position + span.count);
-    // Tiles hold a divisor of kTileRows, a power of two; divisions would take longer than a run.
-    const int k_shift = std::countr_zero(static_cast<unsigned>(span.k_tokens));
-    const int v_shift = std::countr_zero(static_cast<unsigned>(span.v_tokens));
-    while (from < to) {
-      // Along one block the addresses only grow: what is slow is looked up once for it.
-      int slot = span.first_slot + from - span.first_position;
-      const int block_end = std::min(to, from + span.block_slots - slot % span.block_slots);
-      const std::byte* block = span.block(slot);
-      const std::byte* k = block + head * span.k_head_bytes;
-      const std::byte* v = block + span.v_offset + head * span.v_head_bytes;
-      slot %= span.block_slots;
-      while (from < block_end) {
-        const int rows =
-            std::min({block_end - from, kTileRows - slot % kTileRows, kBlock - from % kBlock});
-        const auto run = [&](const std::byte* tiles, int shift, int64_t tile_bytes) {
-          return TileRun{.tiles = tiles + (slot >> shift) * tile_bytes,
-                         .first_slot = slot & ((1 << shift) - 1),
-                         .rows = rows,
-                         .at = from % kBlock};
-        };
-        visit(from, run(k, k_shift, span.k_tile_bytes), run(v, v_shift, span.v_tile_bytes));
-        from += rows;
-        slot += rows;
-      }
-    }
-  }
+  return static_cast<int>(
+      std::clamp<int64_t>(kPrefetchBytes / run_bytes, kMinAhead, BlockWalk::kMaxAhead));
 }
 
 void check_spans(std::span<const Span> spans) {
@@ -118,8 +86,6 @@ AttentionDriver::AttentionDriver(const AttentionShape& shape, const Codec& k, co
               ? 0
               : std::min(max_rows, ceil_div(kItemsPerThread * pool.threads(), shape.kv_heads))),
       q_floats_(static_cast<int>(k.prepared_floats(shape.k_dim))),
-      k_ahead_(runs_ahead(k.k.tile(shape.k_dim))),
-      v_ahead_(runs_ahead(v.v.tile(shape.v_dim))),
       pool_(pool) {
   check(group_ > 0 && group_ * shape.kv_heads == shape.heads && shape.k_dim > 0 && shape.v_dim > 0,
         "attention of {} query heads over {} KV heads, k_dim {}, v_dim {}", shape.heads,
@@ -136,7 +102,8 @@ AttentionDriver::AttentionDriver(const AttentionShape& shape, const Codec& k, co
 }
 
 AttentionDriver::Scratch AttentionDriver::make_scratch() const {
-  Scratch scratch;
+  Scratch scratch(BlockWalk(shape_.kv_heads, runs_ahead(k_.k.tile(shape_.k_dim)),
+                            runs_ahead(v_.v.tile(shape_.v_dim))));
   const int64_t queries = max_queries_;
   struct Part {
     float** at;
@@ -144,7 +111,8 @@ AttentionDriver::Scratch AttentionDriver::make_scratch() const {
   };
   const Part parts[] = {
       {&scratch.q, queries * q_floats_},
-      {&scratch.s, queries * kBlock},
+      {&scratch.p[0], queries * kBlock},
+      {&scratch.p[1], queries * kBlock},
       {&scratch.o, queries * shape_.v_dim},
       {&scratch.l, queries * kTileRows},
       {&scratch.m, queries},
@@ -160,10 +128,6 @@ AttentionDriver::Scratch AttentionDriver::make_scratch() const {
     next += on_cache_lines(part.floats);
   }
   scratch.totals.resize(queries);
-  // A span's ends and blocks may cut runs down to one row.
-  scratch.k_runs.resize(kSplit + kTileRows * kMaxAhead);
-  scratch.v_runs.resize(kSplit + kTileRows * kMaxAhead);
-  scratch.positions.resize(kSplit + kTileRows * kMaxAhead);
   return scratch;
 }
 
@@ -182,15 +146,13 @@ void AttentionDriver::attend_apart(std::span<const QueryPiece> pieces, int items
   const int units = items * splits_;
   const int ranges = std::min(units, kItemsPerThread * pool_.threads());
   pool_.run(ranges, [&](int index, int thread) {
-    Scratch& scratch = scratch_[thread];
-    int prepared = -1;
-    for (int unit = units * int64_t{index} / ranges; unit < units * int64_t{index + 1} / ranges;
-         ++unit) {
-      const Item item = item_at(pieces, unit / splits_);
-      if (unit % splits_ >= splits_of(item)) continue;
-      if (unit / splits_ != prepared) prepare_queries(item, scratch);
-      prepared = unit / splits_;
-      attend_part(item, unit % splits_, scratch);
+    const int end = static_cast<int>(units * int64_t{index + 1} / ranges);
+    int unit = static_cast<int>(units * int64_t{index} / ranges);
+    while (unit < end) {
+      const int item = unit / splits_;
+      const int splits = std::min(end, (item + 1) * splits_) - unit;
+      attend_parts(item_at(pieces, item), unit % splits_, splits, scratch_[thread]);
+      unit += splits;
     }
   });
   pool_.run(items,
@@ -220,11 +182,28 @@ void AttentionDriver::plan(std::span<const QueryPiece> pieces) {
                                           (int64_t{kItemsPerThread} * pool_.threads()));
   row_block_ =
       std::clamp(even_share, rows_for(kQueriesAtLeast, group_), rows_for(kQueriesWanted, group_));
+  turns_ = heads_in_turns(pieces, rows);
   int items = 0;
   for (const QueryPiece& piece : pieces) {
-    items += ceil_div(piece.rows, row_block_) * shape_.kv_heads;
+    items += ceil_div(piece.rows, row_block_) * ceil_div(shape_.kv_heads, turns_);
     item_end_.push_back(items);
   }
+}
+
+// KV heads of an item: more than one where one head's rows are no long run of memory, and where
+// every thread gets its share all the same.
+int AttentionDriver::heads_in_turns(std::span<const QueryPiece> pieces, int rows) const {
+  int64_t run_bytes = std::numeric_limits<int64_t>::max();
+  for (const QueryPiece& piece : pieces) {
+    for (const Span& span : piece.spans) run_bytes = std::min(run_bytes, span.k_head_bytes);
+  }
+  if (run_bytes >= kShortRunBytes) return 1;
+  const int queries = row_block_ * group_;
+  const int64_t query_bytes = sizeof(float) * (q_floats_ + shape_.v_dim);
+  const int64_t room = std::min<int64_t>(max_queries_, kTurnBytes / query_bytes) / queries;
+  const int64_t units = int64_t{ceil_div(rows, row_block_)} * shape_.kv_heads * splits_;
+  const int64_t share = units / (int64_t{kItemsPerThread} * pool_.threads());
+  return static_cast<int>(std::clamp<int64_t>(std::min(room, share), 1, shape_.kv_heads));
 }
 
 AttentionDriver::Item AttentionDriver::item_at(std::span<const QueryPiece> pieces,
@@ -234,119 +213,153 @@ AttentionDriver::Item AttentionDriver::item_at(std::span<const QueryPiece> piece
   const QueryPiece& piece = pieces[number];
   // Counted from the piece's end: rows that see most come first, so that the threads end together.
   const int from_end = *found - 1 - index;
-  const int first_row = from_end / shape_.kv_heads * row_block_;
+  const int parts = ceil_div(shape_.kv_heads, turns_);
+  const int first_row = from_end / parts * row_block_;
+  const int kv_head = (parts - 1 - from_end % parts) * turns_;
   return {.piece = &piece,
           .step_row = row_end_[number] - piece.rows,
-          .kv_head = shape_.kv_heads - 1 - from_end % shape_.kv_heads,
+          .kv_head = kv_head,
+          .kv_heads = std::min(turns_, shape_.kv_heads - kv_head),
           .first_row = first_row,
           .rows = std::min(row_block_, piece.rows - first_row)};
 }
 
 int AttentionDriver::splits_of(const Item& item) const { return ceil_div(item.visible(), kSplit); }
 
+int AttentionDriver::queries_of(const Item& item) const {
+  return item.kv_heads * item.rows * group_;
+}
+
+// A query of an item: its row within the piece, and its head.
+AttentionDriver::QueryAt AttentionDriver::query_at(const Item& item, int query) const {
+  const int of_head = item.rows * group_;
+  return {.row = item.first_row + query % of_head / group_,
+          .head = (item.kv_head + query / of_head) * group_ + query % group_};
+}
+
 void AttentionDriver::prepare_queries(const Item& item, Scratch& scratch) const {
-  for (int i = 0; i < item.rows * group_; ++i) {
-    const int64_t head =
-        int64_t{item.first_row + i / group_} * shape_.heads + item.kv_head * group_ + i % group_;
-    k_.prepare(item.piece->q + head * shape_.k_dim, shape_.k_dim,
+  for (int i = 0; i < queries_of(item); ++i) {
+    const auto [row, head] = query_at(item, i);
+    k_.prepare(item.piece->q + (int64_t{row} * shape_.heads + head) * shape_.k_dim, shape_.k_dim,
                scratch.q + int64_t{i} * q_floats_);
   }
 }
 
-// The runs of positions [first, last), and how many those are: behind them stand the runs that are
-// prefetched only.
-int AttentionDriver::list_runs(const Item& item, int first, int last, Scratch& scratch) const {
-  const int seen = std::min(item.visible(), last + kTileRows * std::max(k_ahead_, v_ahead_));
-  TileRun* k_runs = scratch.k_runs.data();
-  TileRun* v_runs = scratch.v_runs.data();
-  int* positions = scratch.positions.data();
-  int all = 0, count = 0;
-  for_each_run(item.piece->spans, item.kv_head, first, seen,
-               [&](int position, const TileRun& k, const TileRun& v) {
-                 k_runs[all] = k;
-                 v_runs[all] = v;
-                 positions[all++] = position;
-                 count += position < last;
-               });
-  for (int i = 0; i + k_ahead_ < all && i < count; ++i)
-    k_runs[i].ahead = k_runs[i + k_ahead_].tiles;
-  for (int i = 0; i + v_ahead_ < all && i < count; ++i)
-    v_runs[i].ahead = v_runs[i + v_ahead_].tiles;
-  return count;
+// What a step of the walk is to the queries that see some of it: those of its head but for the rows
+// in front of the block.
+AttentionDriver::Block AttentionDriver::block_of(const Item& item,
+                                                 const BlockWalk::Step& step) const {
+  const int skipped = std::max(0, step.first - item.first_position());
+  return {.step = &step,
+          .query = (step.head * item.rows + skipped) * group_,
+          .rows = item.rows - skipped,
+          .visible = item.first_position() + skipped + 1 - step.first};
 }
 
-// The rows of one block of positions from `first` on, which are `runs` of the scratch's runs from
-// `from` on, into the states of the queries that see them.
-void AttentionDriver::attend_block(const Item& item, int first, int from, int runs,
-                                   Scratch& scratch) const {
-  // Queries in front of the block see none of it.
-  const int skipped = std::max(0, first - item.first_position());
-  const int rows = item.rows - skipped;
-  const int64_t query = int64_t{skipped} * group_;
-  const int queries = rows * group_;
-  float* s = scratch.s + query * kBlock;
-  const SoftmaxStates states{scratch.m + query, scratch.l + query * kTileRows,
-                             scratch.o + query * shape_.v_dim, shape_.v_dim};
-  int covered = 0;
-  for (int i = from; i < from + runs; ++i) covered += scratch.k_runs[i].rows;
-  if (covered < kBlock) std::fill_n(s, int64_t{queries} * kBlock, kEmpty.m);
-  k_.scores(scratch.q + query * q_floats_, queries, shape_.k_dim,
-            {&scratch.k_runs[from], size_t(runs)}, s, scratch.rows);
-  softmax_.block(s, rows, group_, item.first_position() + skipped + 1 - first, states);
-  v_.accumulate(s, queries, shape_.v_dim, {&scratch.v_runs[from], size_t(runs)}, states.o,
-                scratch.rows);
+SoftmaxStates AttentionDriver::states_of(const Block& block, const Scratch& scratch) const {
+  return {.m = scratch.m + block.query,
+          .l = scratch.l + int64_t{block.query} * kTileRows,
+          .o = scratch.o + int64_t{block.query} * shape_.v_dim,
+          .dim = shape_.v_dim};
 }
 
-// One split into m, l and o of the scratch, o divided by the sum.
-void AttentionDriver::attend_split(const Item& item, int split, Scratch& scratch) const {
-  const int queries = item.rows * group_;
-  std::fill_n(scratch.m, queries, kEmpty.m);
-  std::fill_n(scratch.l, int64_t{queries} * kTileRows, 0.0f);
-  std::fill_n(scratch.o, int64_t{queries} * shape_.v_dim, 0.0f);
-  const int begin = split * kSplit, end = std::min((split + 1) * kSplit, item.visible());
-  const int count = list_runs(item, begin, end, scratch);
-  for (int from = 0, to = 0; from < count; from = to) {
-    const int block = scratch.positions[from] / kBlock;
-    while (to < count && scratch.positions[to] / kBlock == block) ++to;
-    attend_block(item, block * kBlock, from, to - from, scratch);
+// s: (queries, kBlock); −inf where there is no row or it is not visible.
+void AttentionDriver::score(const Block& block, float* s, Scratch& scratch) const {
+  const int queries = block.rows * group_;
+  if (block.step->rows < kBlock) std::fill_n(s, int64_t{queries} * kBlock, kEmpty.m);
+  k_.scores(scratch.q + int64_t{block.query} * q_floats_, queries, shape_.k_dim, block.step->k, s,
+            scratch.rows);
+  for (int row = 0; row < block.rows && block.visible + row < kBlock; ++row) {
+    for (int i = row * group_; i < (row + 1) * group_; ++i) {
+      std::fill(s + i * kBlock + block.visible + row, s + (i + 1) * kBlock, kEmpty.m);
+    }
   }
-  softmax_.finish(queries, {scratch.m, scratch.l, scratch.o, shape_.v_dim});
+}
+
+void AttentionDriver::add_values(const Block& block, const float* p, Scratch& scratch) const {
+  v_.accumulate(p, block.rows * group_, shape_.v_dim, block.step->v,
+                scratch.o + int64_t{block.query} * shape_.v_dim, scratch.rows);
+}
+
+// Splits [first, first + splits): calls done(split) when its states are in m, l and o of the
+// scratch, o divided by the sum.
+template <typename Done>
+void AttentionDriver::attend_splits(const Item& item, int first, int splits, Scratch& scratch,
+                                    const Done& done) const {
+  const int queries = queries_of(item);
+  const int last = std::min(first + splits, splits_of(item));
+  if (first >= last) return;
+  prepare_queries(item, scratch);
+  scratch.walk.start(item.piece->spans, item.kv_head, item.kv_heads, first * kSplit,
+                     std::min(last * kSplit, item.visible()));
+  for (int split = first; split < last; ++split) {
+    std::fill_n(scratch.m, queries, kEmpty.m);
+    std::fill_n(scratch.l, int64_t{queries} * kTileRows, 0.0f);
+    std::fill_n(scratch.o, int64_t{queries} * shape_.v_dim, 0.0f);
+    attend_blocks(item, (split + 1) * kSplit, scratch);
+    softmax_.finish(queries, {scratch.m, scratch.l, scratch.o, shape_.v_dim});
+    done(split);
+  }
+}
+
+// The blocks in front of `end` into the states. Values are added one block late: the softmax of a
+// block is a long chain of operations, beside which the processor can add the block before.
+void AttentionDriver::attend_blocks(const Item& item, int end, Scratch& scratch) const {
+  Block before;
+  float *p = scratch.p[0], *p_before = scratch.p[1];
+  const auto add_before = [&] {
+    if (before.step) add_values(before, p_before, scratch);
+    before.step = nullptr;
+  };
+  while (const BlockWalk::Step* step = scratch.walk.next(end)) {
+    const Block block = block_of(item, *step);
+    const int queries = block.rows * group_;
+    score(block, p, scratch);
+    const SoftmaxStates states = states_of(block, scratch);
+    if (softmax_.exceeds(p, queries, states)) {
+      add_before();  // its probabilities are for the old reference
+      softmax_.raise(p, queries, states);
+    }
+    softmax_.block(p, queries, states);
+    add_before();
+    before = block;
+    std::swap(p, p_before);
+  }
+  add_before();
 }
 
 void AttentionDriver::attend_whole(const Item& item, Scratch& scratch) const {
-  const int queries = item.rows * group_;
-  prepare_queries(item, scratch);
+  const int queries = queries_of(item);
   std::fill_n(scratch.totals.begin(), queries, kEmpty);
   std::fill_n(scratch.total, int64_t{queries} * shape_.v_dim, 0.0f);
-  for (int split = 0; split < splits_of(item); ++split) {
-    attend_split(item, split, scratch);
+  attend_splits(item, 0, splits_of(item), scratch, [&](int /*split*/) {
     for (int i = 0; i < queries; ++i) {
       const int64_t at = int64_t{i} * shape_.v_dim;
       merge_states(scratch.totals[i], scratch.total + at, split_state(scratch, i), scratch.o + at,
                    shape_.v_dim);
     }
-  }
+  });
   write_out(item, scratch);
 }
 
 int64_t AttentionDriver::part_index(const Item& item, int query, int split) const {
-  const int row = item.step_row + item.first_row + query / group_;
-  const int head = item.kv_head * group_ + query % group_;
-  return (int64_t{row} * shape_.heads + head) * splits_ + split;
+  const auto [row, head] = query_at(item, query);
+  return (int64_t{item.step_row + row} * shape_.heads + head) * splits_ + split;
 }
 
-void AttentionDriver::attend_part(const Item& item, int split, Scratch& scratch) {
-  attend_split(item, split, scratch);
-  for (int i = 0; i < item.rows * group_; ++i) {
-    const int64_t part = part_index(item, i, split);
-    part_states_.as<AttentionState>()[part] = split_state(scratch, i);
-    std::copy_n(scratch.o + int64_t{i} * shape_.v_dim, shape_.v_dim,
-                part_outputs_.as<float>() + part * shape_.v_dim);
-  }
+void AttentionDriver::attend_parts(const Item& item, int first, int splits, Scratch& scratch) {
+  attend_splits(item, first, splits, scratch, [&](int split) {
+    for (int i = 0; i < queries_of(item); ++i) {
+      const int64_t part = part_index(item, i, split);
+      part_states_.as<AttentionState>()[part] = split_state(scratch, i);
+      std::copy_n(scratch.o + int64_t{i} * shape_.v_dim, shape_.v_dim,
+                  part_outputs_.as<float>() + part * shape_.v_dim);
+    }
+  });
 }
 
 void AttentionDriver::merge_parts(const Item& item, Scratch& scratch) const {
-  const int queries = item.rows * group_;
+  const int queries = queries_of(item);
   std::fill_n(scratch.totals.begin(), queries, kEmpty);
   std::fill_n(scratch.total, int64_t{queries} * shape_.v_dim, 0.0f);
   for (int i = 0; i < queries; ++i) {
@@ -361,13 +374,13 @@ void AttentionDriver::merge_parts(const Item& item, Scratch& scratch) const {
 }
 
 void AttentionDriver::write_out(const Item& item, const Scratch& scratch) const {
-  for (int row = 0; row < item.rows; ++row) {
-    const int64_t head = int64_t{item.first_row + row} * shape_.heads + item.kv_head * group_;
-    float* out = item.piece->out + head * shape_.v_dim;
-    const float* total = scratch.total + int64_t{row} * group_ * shape_.v_dim;
+  for (int i = 0; i < queries_of(item); ++i) {
+    const auto [row, head] = query_at(item, i);
+    float* out = item.piece->out + (int64_t{row} * shape_.heads + head) * shape_.v_dim;
+    const float* total = scratch.total + int64_t{i} * shape_.v_dim;
     // Whether a rounded-away output is +0 or −0 may depend on rows of probability 0: both become
     // +0.
-    for (int d = 0; d < group_ * shape_.v_dim; ++d) out[d] = total[d] + 0.0f;
+    for (int d = 0; d < shape_.v_dim; ++d) out[d] = total[d] + 0.0f;
   }
 }
 

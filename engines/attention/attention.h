@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "engines/attention/block_walk.h"
 #include "engines/attention/softmax.h"
 #include "engines/codecs/codec.h"
 #include "engines/core/buffer.h"
@@ -17,8 +18,8 @@
 
 namespace kvmark {
 
-// Partial attention over some rows: m = max score, l = Σ e^(score − m), o = Σ e^(score − m) · v /
-// l. Nothing seen yet: m = −inf, l = 0, o = 0.
+// Partial attention over some rows: m near the largest score, l = Σ e^(score − m), o = Σ e^(score −
+// m) · v / l. Nothing seen yet: m = −inf, l = 0, o = 0.
 struct AttentionState {
   float m;
   float l;
@@ -61,47 +62,66 @@ class AttentionDriver {
   void attend(std::span<const QueryPiece> pieces);
 
  private:
-  // The work of one thread at a time: some rows of a piece under one KV head, which are
-  // rows · group queries, in the order of rows.
+  // The work of one thread at a time: some rows of a piece under some neighbouring KV heads, which
+  // are kv_heads · rows · group queries, in the order of heads, then of rows.
   struct Item {
     const QueryPiece* piece;
     int step_row;  // of the piece's first row among all rows of the call
-    int kv_head;
+    int kv_head, kv_heads;
     int first_row, rows;  // within the piece
 
     int first_position() const { return piece->first_position + first_row; }
     int visible() const { return first_position() + rows; }  // positions that the last row sees
   };
+  struct QueryAt {
+    int row;   // within the piece
+    int head;  // of the query heads
+  };
+  // A block of positions under one KV head, and the rows of an item that see some of it.
+  struct Block {
+    const BlockWalk::Step* step = nullptr;
+    int query = 0;    // the item's first one that sees it
+    int rows = 0;     // from that query's on
+    int visible = 0;  // positions of the block that the first of them sees, or more
+  };
   // One thread's memory, for up to max_queries_ queries.
   struct Scratch {
-    Buffer memory;  // of the floats below
-    float* q;       // (queries, q_floats_): prepared
-    float* s;       // (queries, kBlock): scores, then probabilities
-    float* o;       // (queries, v_dim): of one split
-    float* l;       // (queries, kTileRows): of one split, see SoftmaxStates
-    float* m;       // (queries): of one split
-    float* total;   // (queries, v_dim): of the splits so far
-    float* rows;    // (kBlock + 1, max(k_dim, v_dim)): decoded
+    explicit Scratch(BlockWalk&& of_runs) : walk(std::move(of_runs)) {}
+    BlockWalk walk;
+    Buffer memory;           // of the floats below
+    float* q = nullptr;      // (queries, q_floats_): prepared
+    float* p[2] = {};        // (queries, kBlock): of a block and the one before; see attend_blocks
+    float* o = nullptr;      // (queries, v_dim): of one split
+    float* l = nullptr;      // (queries, kTileRows): of one split, see SoftmaxStates
+    float* m = nullptr;      // (queries): of one split
+    float* total = nullptr;  // (queries, v_dim): of the splits so far
+    float* rows = nullptr;   // (kBlock + 1, max(k_dim, v_dim)): decoded
     std::vector<AttentionState> totals;
-    // Of one split, and behind them the runs that are prefetched only; as many as there may be.
-    std::vector<TileRun> k_runs, v_runs;
-    std::vector<int> positions;  // by run: of its first row
   };
 
   void plan(std::span<const QueryPiece> pieces);
+  int heads_in_turns(std::span<const QueryPiece> pieces, int rows) const;
   Item item_at(std::span<const QueryPiece> pieces, int index) const;
   Scratch make_scratch() const;
   int splits_of(const Item& item) const;
-  void attend_apart(std::span<const QueryPiece> pieces, int items);
+  int queries_of(const Item& item) const;
+  QueryAt query_at(const Item& item, int query) const;
+  Block block_of(const Item& item, const BlockWalk::Step& step) const;
+  SoftmaxStates states_of(const Block& block, const Scratch& scratch) const;
 
   void prepare_queries(const Item& item, Scratch& scratch) const;
-  int list_runs(const Item& item, int first, int last, Scratch& scratch) const;
-  void attend_block(const Item& item, int first, int from, int runs, Scratch& scratch) const;
-  void attend_split(const Item& item, int split, Scratch& scratch) const;
-  void write_out(const Item& item, const Scratch& scratch) const;
+  void score(const Block& block, float* s, Scratch& scratch) const;
+  void add_values(const Block& block, const float* p, Scratch& scratch) const;
+  void attend_blocks(const Item& item, int end, Scratch& scratch) const;
+  template <typename Done>
+  void attend_splits(const Item& item, int first, int splits, Scratch& scratch,
+                     const Done& done) const;
+
   void attend_whole(const Item& item, Scratch& scratch) const;
-  void attend_part(const Item& item, int split, Scratch& scratch);
+  void attend_apart(std::span<const QueryPiece> pieces, int items);
+  void attend_parts(const Item& item, int first, int splits, Scratch& scratch);
   void merge_parts(const Item& item, Scratch& scratch) const;
+  void write_out(const Item& item, const Scratch& scratch) const;
   AttentionState split_state(const Scratch& scratch, int query) const {
     return {scratch.m[query], scratch.l[query * kTileRows]};
   }
@@ -113,15 +133,15 @@ class AttentionDriver {
   const SoftmaxKernels softmax_;
   const int group_;  // query heads of a KV head
   const int max_rows_, max_len_;
-  const int max_queries_;        // of an item
-  const int part_rows_;          // rows of a call whose splits may be worked on apart
-  const int q_floats_;           // of a prepared query
-  const int k_ahead_, v_ahead_;  // runs between what is read and what is prefetched
+  const int max_queries_;  // of an item
+  const int part_rows_;    // rows of a call whose splits may be worked on apart
+  const int q_floats_;     // of a prepared query
   ThreadPool& pool_;
   std::vector<Scratch> scratch_;  // by thread
 
   // Of the call.
   int row_block_ = 1;          // rows of an item
+  int turns_ = 1;              // KV heads of an item
   int splits_ = 0;             // of the longest piece
   std::vector<int> item_end_;  // by piece: items up to its end
   std::vector<int> row_end_;   // by piece: rows up to its end

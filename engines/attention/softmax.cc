@@ -20,29 +20,59 @@ namespace HWY_NAMESPACE {
 static_assert(kBlock % kLanes == 0 && kTileRows % kLanes == 0);
 constexpr int kBlockVectors = kBlock / kLanes;
 
-// e^x for x ≤ 0, −inf included, to 3e-7 + 1.2e-7 · |x| of the value (the second part is a sixth of
-// that where multiply-adds are fused); 0 below −87, where f32 ends.
+// A reference stays until a score exceeds it by this.
+constexpr float kMargin = 8;
+
+// e^x for x ≤ kMargin, −inf included, to 3e-7 + 1.2e-7 · |x| of the value (the second part is a
+// sixth of that where multiply-adds are fused); 0 below −87, where f32 ends.
+//
+// e^x = 2^n · 2^(i/kSteps) · 2^f with |f| ≤ 1/(2 · kSteps): the first factor is an exponent, the
+// second comes from a table of a vector's lanes where that is long enough, the third is a Taylor
+// series.
+constexpr int kStepBits = kLanes == 16 ? 4 : kLanes == 8 ? 3 : 0;
+constexpr int kSteps = 1 << kStepBits;
+
+HWY_INLINE FloatVec steps_of_two() {
+  alignas(64) static constexpr float kSixteenths[] = {
+      1.0f,        1.04427378f, 1.09050773f, 1.13878863f, 1.18920712f, 1.24185781f,
+      1.29683955f, 1.35425555f, 1.41421356f, 1.47682615f, 1.54221083f, 1.61049033f,
+      1.68179283f, 1.75625216f, 1.83400809f, 1.91520656f};
+  alignas(64) static constexpr float kEighths[] = {1.0f,        1.09050773f, 1.18920712f,
+                                                   1.29683955f, 1.41421356f, 1.54221083f,
+                                                   1.68179283f, 1.83400809f};
+  return hn::Load(FloatTag(), kSteps == 16 ? kSixteenths : kEighths);
+}
+
 HWY_INLINE FloatVec exp_of(FloatVec x) {
   const FloatTag d;
-  const hn::RebindToSigned<FloatTag> di;
+  const hn::RebindToUnsigned<FloatTag> bits;
   const FloatVec least = hn::Set(d, -87.0f);
   const auto beneath = hn::Lt(x, least);
   const FloatVec bounded = hn::IfThenElse(beneath, least, x);  // not Max: a NaN comes through
-  const FloatVec log2e = hn::Set(d, 1.44269504088896341f);
-  // e^x = 2^n · 2^f with |f| ≤ 1/2; the Taylor series of 2^f is off by less than 1.3e-7.
-  const FloatVec n = hn::Round(hn::Mul(bounded, log2e));
-  const FloatVec f = hn::MulSub(bounded, log2e, n);
-  FloatVec y = hn::Set(d, 1.540353e-4f);
-  y = hn::MulAdd(y, f, hn::Set(d, 1.33335581e-3f));
-  y = hn::MulAdd(y, f, hn::Set(d, 9.61812911e-3f));
-  y = hn::MulAdd(y, f, hn::Set(d, 5.55041087e-2f));
-  y = hn::MulAdd(y, f, hn::Set(d, 2.40226507e-1f));
-  y = hn::MulAdd(y, f, hn::Set(d, 6.93147181e-1f));
-  y = hn::MulAdd(y, f, hn::Set(d, 1.0f));
+  const FloatVec t = hn::Mul(bounded, hn::Set(d, 1.44269504088896341f));
+  // Behind numbers of this size f32 has steps of 1/kSteps: the low bits of the sum are i, those
+  // above n + 127.
+  const FloatVec shift = hn::Set(d, static_cast<float>((3 << (22 - kStepBits)) + 127));
+  const FloatVec shifted = hn::Add(t, shift);
+  const FloatVec f = hn::Sub(t, hn::Sub(shifted, shift));
+  constexpr float kTaylor[] = {
+      1,           6.93147181e-1f, 2.40226507e-1f, 5.55041087e-2f, 9.61812911e-3f, 1.33335581e-3f,
+      1.540353e-4f};
+  constexpr int kDegree = kSteps == 1 ? 6 : kSteps == 8 ? 4 : 3;
+  FloatVec series = hn::Set(d, kTaylor[kDegree]);
+  for (int i = kDegree - 1; i > 0; --i) series = hn::MulAdd(series, f, hn::Set(d, kTaylor[i]));
+  const auto sum_bits = hn::BitCast(bits, shifted);
+  const FloatVec power = hn::BitCast(d, hn::ShiftLeft<23>(hn::ShiftRight<kStepBits>(sum_bits)));
+  FloatVec y;
+  if constexpr (kSteps == 1) {
+    y = hn::MulAdd(series, f, hn::Set(d, 1.0f));
+  } else {
+    const auto steps = hn::IndicesFromVec(d, hn::And(sum_bits, hn::Set(bits, kSteps - 1)));
+    const FloatVec step = hn::TableLookupLanes(steps_of_two(), steps);
+    y = hn::MulAdd(series, hn::Mul(step, f), step);
+  }
   // A product, not a sum of bits, since that would make a number of a NaN.
-  const auto biased = hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127));
-  const FloatVec scaled = hn::Mul(y, hn::BitCast(d, hn::ShiftLeft<23>(biased)));
-  return hn::IfThenZeroElse(beneath, scaled);
+  return hn::IfThenZeroElse(beneath, hn::Mul(y, power));
 }
 
 void scale_floats(float* x, int n, FloatVec factor) {
@@ -52,53 +82,56 @@ void scale_floats(float* x, int n, FloatVec factor) {
   for (; i < n; ++i) x[i] *= hn::GetLane(factor);
 }
 
-// A larger maximum was found: what was summed with the old one shrinks.
-HWY_NOINLINE void raise_maximum(float now, int query, const SoftmaxStates& states) {
+HWY_INLINE FloatVec largest_of(const float* s) {
   const FloatTag d;
-  float& m = states.m[query];
-  if (m > -INFINITY) {
-    const FloatVec factor = exp_of(hn::Set(d, m - now));
-    scale_floats(states.l + query * kTileRows, kTileRows, factor);
-    scale_floats(states.o + int64_t{query} * states.dim, states.dim, factor);
-  }
-  m = now;
+  FloatVec largest = hn::LoadU(d, s);
+  for (int v = 1; v < kBlockVectors; ++v) largest = hn::Max(largest, hn::LoadU(d, s + v * kLanes));
+  return largest;
 }
 
-HWY_INLINE void softmax_query(float* s, int visible, int query, const SoftmaxStates& states) {
+HWY_INLINE bool exceeds_reference(FloatVec scores, float m) {
   const FloatTag d;
-  const FloatVec nothing = hn::Set(d, -INFINITY);
-  FloatVec scores[kBlockVectors];
-  for (int v = 0; v < kBlockVectors; ++v) scores[v] = hn::LoadU(d, s + v * kLanes);
-  if (visible < kBlock) {
+  return !hn::AllFalse(d, hn::Gt(scores, hn::Set(d, m + kMargin)));
+}
+
+bool softmax_exceeds(const float* s, int queries, const SoftmaxStates& states) {
+  bool exceeds = false;
+  for (int i = 0; i < queries; ++i) {
+    exceeds |= exceeds_reference(largest_of(s + i * kBlock), states.m[i]);
+  }
+  return exceeds;
+}
+
+void softmax_raise(const float* s, int queries, const SoftmaxStates& states) {
+  const FloatTag d;
+  for (int i = 0; i < queries; ++i) {
+    float& m = states.m[i];
+    const FloatVec scores = largest_of(s + i * kBlock);
+    if (!exceeds_reference(scores, m)) continue;
+    const float largest = hn::GetLane(hn::MaxOfLanes(d, scores));
+    if (m > -INFINITY) {
+      const FloatVec factor = exp_of(hn::Set(d, m - largest));
+      scale_floats(states.l + int64_t{i} * kTileRows, kTileRows, factor);
+      scale_floats(states.o + int64_t{i} * states.dim, states.dim, factor);
+    }
+    m = largest;
+  }
+}
+
+void softmax_block(float* s, int queries, const SoftmaxStates& states) {
+  const FloatTag d;
+  for (int i = 0; i < queries; ++i) {
+    // While nothing was seen any finite reference gives p = 0 everywhere.
+    const float m = states.m[i] > -INFINITY ? states.m[i] : 0.0f;
+    float* l = states.l + int64_t{i} * kTileRows;
+    FloatVec sum = hn::LoadU(d, l);
     for (int v = 0; v < kBlockVectors; ++v) {
-      const auto here = static_cast<size_t>(std::max(0, visible - v * kLanes));
-      scores[v] = hn::IfThenElse(hn::FirstN(d, here), scores[v], nothing);
+      float* scores = s + i * kBlock + v * kLanes;
+      const FloatVec p = exp_of(hn::Sub(hn::LoadU(d, scores), hn::Set(d, m)));
+      sum = hn::Add(sum, p);
+      hn::StoreU(p, d, scores);
     }
-  }
-  FloatVec largest = scores[0];
-  for (int v = 1; v < kBlockVectors; ++v) largest = hn::Max(largest, scores[v]);
-  if (!hn::AllFalse(d, hn::Gt(largest, hn::Set(d, states.m[query])))) {
-    raise_maximum(hn::GetLane(hn::MaxOfLanes(d, largest)), query, states);
-  }
-  // While nothing was seen any finite reference gives p = 0 everywhere.
-  const float m = states.m[query];
-  const FloatVec reference = hn::Set(d, m > -INFINITY ? m : 0.0f);
-  float* l = states.l + query * kTileRows;
-  FloatVec sum = hn::LoadU(d, l);
-  for (int v = 0; v < kBlockVectors; ++v) {
-    const FloatVec p = exp_of(hn::Sub(scores[v], reference));
-    sum = hn::Add(sum, p);
-    hn::StoreU(p, d, s + v * kLanes);
-  }
-  hn::StoreU(sum, d, l);
-}
-
-void softmax_block(float* s, int rows, int group, int visible, const SoftmaxStates& states) {
-  for (int row = 0; row < rows; ++row) {
-    for (int head = 0; head < group; ++head) {
-      const int query = row * group + head;
-      softmax_query(s + int64_t{query} * kBlock, visible + row, query, states);
-    }
+    hn::StoreU(sum, d, l);
   }
 }
 
@@ -112,7 +145,9 @@ void softmax_finish(int queries, const SoftmaxStates& states) {
   }
 }
 
-SoftmaxKernels make_softmax_kernels() { return {&softmax_block, &softmax_finish}; }
+SoftmaxKernels make_softmax_kernels() {
+  return {&softmax_exceeds, &softmax_raise, &softmax_block, &softmax_finish};
+}
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE

@@ -7,8 +7,9 @@
 
 namespace kvmark {
 
-// The states of some queries while a split is worked on: largest scores so far, sums of e^(score −
-// m) lane by lane, and outputs not yet divided by the sum. Nothing seen yet: m = −inf, the rest 0.
+// The states of some queries while a split is worked on: references near the largest scores so far,
+// sums of e^(score − m) lane by lane, and outputs not yet divided by the sum. Nothing seen yet: m =
+// −inf, the rest 0.
 struct SoftmaxStates {
   float* m;  // (queries)
   float* l;  // (queries, kTileRows); unused lanes stay 0
@@ -16,13 +17,19 @@ struct SoftmaxStates {
   int dim;
 };
 
+// s: (queries, kBlock), the scores of one block of positions, −inf where there is none.
 struct SoftmaxKernels {
-  // Takes the scores of one block of kBlock positions into the states. s: (rows · group, kBlock)
-  // scores, −inf where there is no row; becomes p = e^(s − m), exactly 0 for −inf and from
-  // min(visible + row, kBlock) on. visible ≥ 1: positions that the first row sees.
-  void (*block)(float* s, int rows, int group, int visible, const SoftmaxStates& states) = nullptr;
-  // Divides the outputs of `queries` queries by their sums, where those are not 0, and leaves the
-  // sums in l(query, 0).
+  // Whether a query's reference must rise before block(): it does when a score exceeds it by 8, so
+  // that it is raised a few times only and no e^(score − m) is above 3,000. (A threshold of that
+  // kind is in FlashAttention-4.)
+  bool (*exceeds)(const float* s, int queries, const SoftmaxStates& states) = nullptr;
+  // Raises the references of the queries for which that is so to their largest score; sums and
+  // outputs, which must hold all blocks before, follow.
+  void (*raise)(const float* s, int queries, const SoftmaxStates& states) = nullptr;
+  // Adds one block to the sums. s becomes p = e^(s − m), exactly 0 for −inf.
+  void (*block)(float* s, int queries, const SoftmaxStates& states) = nullptr;
+  // Divides the outputs of the queries by their sums, where those are not 0, and leaves the sums in
+  // l(query, 0).
   void (*finish)(int queries, const SoftmaxStates& states) = nullptr;
 };
 

@@ -18,6 +18,13 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 class Softmax : public testing::TestWithParam<int64_t> {
  protected:
   const SoftmaxKernels kernels_ = softmax_kernels(GetParam());
+
+  // One block, as the driver takes it.
+  void take(std::vector<float>& s, const SoftmaxStates& states) const {
+    const int queries = static_cast<int>(s.size()) / kBlock;
+    if (kernels_.exceeds(s.data(), queries, states)) kernels_.raise(s.data(), queries, states);
+    kernels_.block(s.data(), queries, states);
+  }
 };
 
 // The states of some queries with outputs of kDim channels.
@@ -47,15 +54,18 @@ TEST_P(Softmax, BlockByBlockEqualsAllAtOnce) {
     States states(1);
     for (int first = 0; first < 3 * kBlock; first += kBlock) {
       std::vector<float> p(scores.begin() + first, scores.begin() + first + kBlock);
-      kernels_.block(p.data(), 1, 1, kBlock, states.view());
+      take(p, states.view());
       for (int i = 0; i < kBlock; ++i) {
         for (float& o : states.o) o += p[i] * static_cast<float>(first + i);
       }
     }
-    EXPECT_EQ(states.m[0], static_cast<float>(largest));
-    EXPECT_NEAR(states.sum(0), total, 2e-6 * total) << spread;
+    EXPECT_LE(states.m[0], largest);
+    EXPECT_GE(states.m[0] + 8, largest);
+    total *= std::exp(largest - states.m[0]);
+    expected *= std::exp(largest - states.m[0]);
+    EXPECT_NEAR(states.sum(0), total, 3e-6 * total) << spread;
     kernels_.finish(1, states.view());
-    EXPECT_NEAR(states.l[0], total, 2e-6 * total) << spread;
+    EXPECT_NEAR(states.l[0], total, 3e-6 * total) << spread;
     for (float o : states.o) EXPECT_NEAR(o, expected / total, 4e-6 * expected / total) << spread;
   }
 }
@@ -66,33 +76,49 @@ TEST_P(Softmax, TheExponentialIsRightEverywhere) {
     s[0] = 0;
     s[1] = x;
     States states(1);
-    kernels_.block(s.data(), 1, 1, kBlock, states.view());
+    take(s, states.view());
     const double allowed = 3e-7 + 1.2e-7 * std::fabs(double{x});
     ASSERT_NEAR(s[1], std::exp(double{x}), allowed * std::exp(double{x})) << x;
   }
 }
 
-TEST_P(Softmax, WhatIsNotVisibleHasProbabilityZero) {
-  const int group = 3;
-  for (int visible = 1; visible <= kBlock; ++visible) {
-    // Two rows: the second sees one position more.
-    std::vector<float> s(2 * group * kBlock, 1.0f);
-    for (int query = 0; query < 2 * group; ++query) {
-      for (int i = visible + query / group; i < kBlock; ++i) {
-        s[query * kBlock + i] = i % 2 ? NAN : 100.0f;
-      }
-      if (visible > 1) s[query * kBlock] = kNothing;
-    }
-    States states(2 * group);
-    kernels_.block(s.data(), 2, group, visible, states.view());
-    for (int query = 0; query < 2 * group; ++query) {
-      const int seen = std::min(kBlock, visible + query / group);
-      EXPECT_EQ(states.m[query], 1.0f);
-      EXPECT_EQ(states.sum(query), static_cast<float>(visible > 1 ? seen - 1 : seen));
-      for (int i = 0; i < kBlock; ++i) {
-        EXPECT_EQ(s[query * kBlock + i], i < seen && (visible == 1 || i > 0) ? 1.0f : 0.0f) << i;
-      }
-    }
+TEST_P(Softmax, TheReferenceRisesOnlyWhereAScoreExceedsItByEight) {
+  // Of the second query's states nothing is seen yet, the third one's reference is far above.
+  for (float above : {-3.0f, 0.0f, 7.99f, 8.01f, 50.0f}) {
+    States states(3);
+    states.m = {2.0f, kNothing, 90.0f};
+    states.l[0] = 3.0f;
+    states.o.assign(3 * States::kDim, 4.0f);
+    std::vector<float> s(3 * kBlock, kNothing);
+    s[17] = 2.0f + above;
+    s[2 * kBlock + 3] = 80.0f;
+    const bool rises = above > 8;
+    ASSERT_EQ(kernels_.exceeds(s.data(), 3, states.view()), rises) << above;
+    kernels_.raise(s.data(), 3, states.view());
+    EXPECT_EQ(states.m, (std::vector<float>{rises ? s[17] : 2.0f, kNothing, 90.0f}));
+    const float factor = rises ? std::exp(-above) : 1.0f;
+    EXPECT_NEAR(states.l[0], 3.0f * factor, 3e-5f * factor);
+    EXPECT_NEAR(states.o[States::kDim - 1], 4.0f * factor, 4e-5f * factor);
+    EXPECT_EQ(states.o[States::kDim], 4.0f);
+    EXPECT_EQ(states.o[2 * States::kDim], 4.0f);
+  }
+  States nothing_seen(1);
+  std::vector<float> s(kBlock, kNothing);
+  EXPECT_FALSE(kernels_.exceeds(s.data(), 1, nothing_seen.view()));
+  s[31] = -1e30f;
+  EXPECT_TRUE(kernels_.exceeds(s.data(), 1, nothing_seen.view()));
+}
+
+TEST_P(Softmax, ScoresAboveTheReferenceAreRightToo) {
+  States states(1);
+  states.m[0] = 1.0f;
+  std::vector<float> s(kBlock);
+  for (int i = 0; i < kBlock; ++i) s[i] = 1.0f + 0.25f * static_cast<float>(i);
+  const std::vector<float> scores = s;
+  kernels_.block(s.data(), 1, states.view());
+  for (int i = 0; i < kBlock; ++i) {
+    const double expected = std::exp(double{scores[i]} - 1);
+    EXPECT_NEAR(s[i], expected, 1.3e-6 * expected) << i;
   }
 }
 
@@ -104,7 +130,7 @@ TEST_P(Softmax, ABlockOfNothingLeavesTheState) {
     states.l[0] = before == kNothing ? 0.0f : 3.0f;
     states.o.assign(States::kDim, 7.0f);
     const auto l = states.l;
-    kernels_.block(s.data(), 1, 1, kBlock, states.view());
+    take(s, states.view());
     EXPECT_EQ(states.m[0], before);
     EXPECT_EQ(states.l, l);
     for (float o : states.o) EXPECT_EQ(o, 7.0f);
@@ -116,7 +142,7 @@ TEST_P(Softmax, NaNComesThrough) {
   std::vector<float> s(kBlock, 1.0f);
   s[5] = NAN;
   States states(1);
-  kernels_.block(s.data(), 1, 1, kBlock, states.view());
+  take(s, states.view());
   EXPECT_TRUE(std::isnan(states.sum(0)));
 }
 
