@@ -76,8 +76,8 @@ HWY_INLINE void score_tiles(const float* q, int dim, const KeyTile<T>* tiles, fl
   const auto add_channel = [&](int d, FloatVec* sums) HWY_ATTR {
     FloatVec keys[kVectors];
     for (int v = 0; v < kVectors; ++v) {
-      keys[v] =
-          load(tiles[v / kTileVectors].words + int64_t{d} * kTileRows + v % kTileVectors * kLanes);
+      keys[v] = in_register(
+          load(tiles[v / kTileVectors].words + int64_t{d} * kTileRows + v % kTileVectors * kLanes));
     }
     for (int i = 0; i < kQueries; ++i) {
       const FloatVec query = hn::Set(tag, q[int64_t{i} * dim + d]);
@@ -189,7 +189,7 @@ HWY_INLINE void add_channels(const float* p, int dim, std::span<const ValueRows<
       constexpr int64_t kBytes = kVectors * kLanes * sizeof(T);
       if (run.ahead) prefetch_lines(run.ahead + at * static_cast<int64_t>(sizeof(T)), kBytes);
       FloatVec row[kVectors];
-      for (int c = 0; c < kVectors; ++c) row[c] = load(run.words + at + c * kLanes);
+      for (int c = 0; c < kVectors; ++c) row[c] = in_register(load(run.words + at + c * kLanes));
       for (int i = 0; i < kQueries; ++i) {
         const FloatVec weight = hn::Set(tag, p[i * kBlock + run.at + r]);
         for (int c = 0; c < kVectors; ++c) {
