@@ -27,10 +27,10 @@ namespace HWY_NAMESPACE {
 
 inline constexpr int kTileVectors = kTileRows / kLanes;
 
-// Register tiles: sums of up to so many queries at once. 512-bit targets have 32 vector registers,
-// the others may have 16.
-inline constexpr int kMaxQueries = kLanes == 16 ? 4 : kLanes == 8 ? 3 : 1;  // of integers
-inline constexpr int kMaxDenseQueries = kLanes == 16 ? 6 : kMaxQueries;
+// Register tiles: sums of up to kMaxQueries queries at once, of kMaxScoreQueries for the scores of
+// dense keys. 512-bit targets have 32 vector registers, the others may have 16.
+inline constexpr int kMaxQueries = kLanes == 16 ? 4 : kLanes == 8 ? 3 : 1;
+inline constexpr int kMaxScoreQueries = kLanes == 16 ? 6 : kMaxQueries;
 inline constexpr int kMaxKeyTiles = kLanes == 16 ? 2 : 1;
 inline constexpr int kValueVectors = kLanes == 16 ? 4 : 2;
 
@@ -123,8 +123,8 @@ HWY_INLINE void score_tiles(const float* q, int dim, const KeyTile<T>* tiles, fl
 template <typename T, int kTiles>
 HWY_INLINE void score_queries(const float* q, int queries, int dim, KeyTile<T>* tiles, float* s) {
   while (queries > 0) {
-    const int n = next_queries<kMaxDenseQueries>(queries);
-    with_queries<kMaxDenseQueries>(
+    const int n = next_queries<kMaxScoreQueries>(queries);
+    with_queries<kMaxScoreQueries>(
         n, [&]<int kQueries>() HWY_ATTR { score_tiles<T, kQueries, kTiles>(q, dim, tiles, s); });
     for (int t = 0; t < kTiles; ++t) tiles[t].ahead = nullptr;  // once is enough
     queries -= n;
@@ -189,8 +189,9 @@ HWY_INLINE void add_channels(const float* p, int dim, std::span<const ValueRows<
     }
   }
   for (const ValueRows<T>& run : runs) {
-    for (int r = 0; r < run.rows; ++r) {
-      const int64_t at = int64_t{r} * dim + d;
+    const float* weights = p + run.at;
+    for (int64_t r = 0; r < run.rows; ++r) {
+      const int64_t at = r * dim + d;
       constexpr int64_t kBytes = kVectors * kLanes * sizeof(T);
       if (run.ahead) prefetch_lines(run.ahead + at * static_cast<int64_t>(sizeof(T)), kBytes);
       FloatVec row[kVectors];
@@ -198,7 +199,7 @@ HWY_INLINE void add_channels(const float* p, int dim, std::span<const ValueRows<
       for (int c = 0; c < kVectors; ++c) row[c] = in_register(load(run.words + at + c * kLanes));
       KVMARK_UNROLL(8)
       for (int i = 0; i < kQueries; ++i) {
-        const FloatVec weight = hn::Set(tag, p[i * kBlock + run.at + r]);
+        const FloatVec weight = hn::Set(tag, weights[i * kBlock + r]);
         KVMARK_UNROLL(8)
         for (int c = 0; c < kVectors; ++c) {
           sums[i * kVectors + c] = hn::MulAdd(weight, row[c], sums[i * kVectors + c]);
@@ -242,8 +243,8 @@ template <typename T>
 HWY_INLINE void add_rows(const float* p, int queries, int dim, std::span<ValueRows<T>> runs,
                          float* o) {
   while (queries > 0) {
-    const int n = next_queries<kMaxDenseQueries>(queries);
-    with_queries<kMaxDenseQueries>(n, [&]<int kQueries>() HWY_ATTR {
+    const int n = next_queries(queries);
+    with_queries(n, [&]<int kQueries>() HWY_ATTR {
       const std::span<const ValueRows<T>> rows = runs;
       int d = 0;
       for (; d + kValueVectors * kLanes <= dim; d += kValueVectors * kLanes) {
