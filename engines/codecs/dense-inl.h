@@ -207,6 +207,7 @@ HWY_INLINE void add_channels(const float* p, int dim, std::span<const ValueRows<
       }
     }
   }
+  o = anew(o);
   KVMARK_UNROLL(8)
   for (int i = 0; i < kQueries; ++i) {
     KVMARK_UNROLL(8)

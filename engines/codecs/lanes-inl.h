@@ -64,6 +64,15 @@ HWY_INLINE FloatVec in_register(FloatVec v) {
   return v;
 }
 
+// The same pointer, of which the compiler knows nothing: addresses behind it are computed when they
+// are needed, not kept through a loop that wants the registers.
+HWY_INLINE float* anew(float* p) {
+#if defined(__GNUC__)
+  asm("" : "+r"(p));
+#endif
+  return p;
+}
+
 // The first n < kLanes numbers at p, the other lanes 0; touches nothing behind them.
 template <typename T>
 HWY_INLINE FloatVec load_first(const T* p, int n) {
