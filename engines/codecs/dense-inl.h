@@ -30,7 +30,7 @@ inline constexpr int kTileVectors = kTileRows / kLanes;
 // Register tiles: sums of up to kMaxQueries queries at once, of kMaxScoreQueries for the scores of
 // dense keys. 512-bit targets have 32 vector registers, the others may have 16.
 inline constexpr int kMaxQueries = kLanes == 16 ? 4 : kLanes == 8 ? 3 : 1;
-inline constexpr int kMaxScoreQueries = kLanes == 16 ? 6 : kMaxQueries;
+inline constexpr int kMaxScoreQueries = kLanes == 16 ? 7 : kMaxQueries;
 inline constexpr int kMaxKeyTiles = kLanes == 16 ? 2 : 1;
 inline constexpr int kValueVectors = kLanes == 16 ? 4 : 2;
 
