@@ -27,30 +27,28 @@ namespace HWY_NAMESPACE {
 
 inline constexpr int kTileVectors = kTileRows / kLanes;
 
-// Register tiles: sums of up to kMaxQueries queries at once. 512-bit targets have 32 vector
-// registers, the others may have 16.
+// Register tiles: sums of up to kMaxQueries queries at once, of kMaxScoreQueries for the scores of
+// dense keys. 512-bit targets have 32 vector registers, the others may have 16.
 inline constexpr int kMaxQueries = kLanes == 16 ? 4 : kLanes == 8 ? 3 : 1;
+inline constexpr int kMaxScoreQueries = kLanes == 16 ? 7 : kMaxQueries;
 inline constexpr int kMaxKeyTiles = kLanes == 16 ? 2 : 1;
 inline constexpr int kValueVectors = kLanes == 16 ? 4 : 2;
 
 // The next register tile's share of `queries`: tiles of nearly equal size, so that none is left
 // with a single query.
+template <int kMost = kMaxQueries>
 HWY_INLINE int next_queries(int queries) {
-  if (queries >= 2 * kMaxQueries) return kMaxQueries;
-  return queries > kMaxQueries ? (queries + 1) / 2 : queries;
+  if (queries >= 2 * kMost) return kMost;
+  return queries > kMost ? (queries + 1) / 2 : queries;
 }
 
-// Calls body.template operator()<n>() for n = queries ≤ kMaxQueries.
-template <typename Body>
+// Calls body.template operator()<n>() for n = queries ≤ kMost.
+template <int kMost = kMaxQueries, typename Body>
 HWY_INLINE void with_queries(int queries, const Body& body) {
-  if constexpr (kMaxQueries >= 4) {
-    if (queries == 4) return body.template operator()<4>();
+  if constexpr (kMost > 1) {
+    if (queries < kMost) return with_queries<kMost - 1>(queries, body);
   }
-  if constexpr (kMaxQueries >= 3) {
-    if (queries == 3) return body.template operator()<3>();
-    if (queries == 2) return body.template operator()<2>();
-  }
-  body.template operator()<1>();
+  body.template operator()<kMost>();
 }
 
 HWY_INLINE void prefetch_lines(const std::byte* from, int64_t bytes) {
@@ -71,16 +69,19 @@ HWY_INLINE void score_tiles(const float* q, int dim, const KeyTile<T>* tiles, fl
   constexpr int kVectors = kTiles * kTileVectors;
   const FloatTag tag;
   FloatVec even[kQueries * kVectors], odd[kQueries * kVectors];
-  KVMARK_UNROLL(16)
+  KVMARK_UNROLL(24)
   for (int i = 0; i < kQueries * kVectors; ++i) even[i] = odd[i] = hn::Zero(tag);
   const auto add_channel = [&](int d, FloatVec* sums) HWY_ATTR {
     FloatVec keys[kVectors];
+    KVMARK_UNROLL(8)
     for (int v = 0; v < kVectors; ++v) {
-      keys[v] =
-          load(tiles[v / kTileVectors].words + int64_t{d} * kTileRows + v % kTileVectors * kLanes);
+      keys[v] = in_register(
+          load(tiles[v / kTileVectors].words + int64_t{d} * kTileRows + v % kTileVectors * kLanes));
     }
+    KVMARK_UNROLL(8)
     for (int i = 0; i < kQueries; ++i) {
       const FloatVec query = hn::Set(tag, q[int64_t{i} * dim + d]);
+      KVMARK_UNROLL(8)
       for (int v = 0; v < kVectors; ++v) {
         sums[i * kVectors + v] = hn::MulAdd(query, keys[v], sums[i * kVectors + v]);
       }
@@ -109,7 +110,9 @@ HWY_INLINE void score_tiles(const float* q, int dim, const KeyTile<T>* tiles, fl
     add_channel(d + 1, odd);
   }
   if (d < dim) add_channel(d, even);
+  KVMARK_UNROLL(8)
   for (int i = 0; i < kQueries; ++i) {
+    KVMARK_UNROLL(8)
     for (int v = 0; v < kVectors; ++v) {
       hn::StoreU(hn::Add(even[i * kVectors + v], odd[i * kVectors + v]), tag,
                  s + i * kBlock + v * kLanes);
@@ -120,8 +123,8 @@ HWY_INLINE void score_tiles(const float* q, int dim, const KeyTile<T>* tiles, fl
 template <typename T, int kTiles>
 HWY_INLINE void score_queries(const float* q, int queries, int dim, KeyTile<T>* tiles, float* s) {
   while (queries > 0) {
-    const int n = next_queries(queries);
-    with_queries(
+    const int n = next_queries<kMaxScoreQueries>(queries);
+    with_queries<kMaxScoreQueries>(
         n, [&]<int kQueries>() HWY_ATTR { score_tiles<T, kQueries, kTiles>(q, dim, tiles, s); });
     for (int t = 0; t < kTiles; ++t) tiles[t].ahead = nullptr;  // once is enough
     queries -= n;
@@ -178,27 +181,36 @@ HWY_INLINE void add_channels(const float* p, int dim, std::span<const ValueRows<
                              float* o) {
   const FloatTag tag;
   FloatVec sums[kQueries * kVectors];
+  KVMARK_UNROLL(8)
   for (int i = 0; i < kQueries; ++i) {
+    KVMARK_UNROLL(8)
     for (int c = 0; c < kVectors; ++c) {
       sums[i * kVectors + c] = hn::LoadU(tag, o + int64_t{i} * dim + d + c * kLanes);
     }
   }
   for (const ValueRows<T>& run : runs) {
-    for (int r = 0; r < run.rows; ++r) {
-      const int64_t at = int64_t{r} * dim + d;
+    const float* weights = p + run.at;
+    for (int64_t r = 0; r < run.rows; ++r) {
+      const int64_t at = r * dim + d;
       constexpr int64_t kBytes = kVectors * kLanes * sizeof(T);
       if (run.ahead) prefetch_lines(run.ahead + at * static_cast<int64_t>(sizeof(T)), kBytes);
       FloatVec row[kVectors];
-      for (int c = 0; c < kVectors; ++c) row[c] = load(run.words + at + c * kLanes);
+      KVMARK_UNROLL(8)
+      for (int c = 0; c < kVectors; ++c) row[c] = in_register(load(run.words + at + c * kLanes));
+      KVMARK_UNROLL(8)
       for (int i = 0; i < kQueries; ++i) {
-        const FloatVec weight = hn::Set(tag, p[i * kBlock + run.at + r]);
+        const FloatVec weight = hn::Set(tag, weights[i * kBlock + r]);
+        KVMARK_UNROLL(8)
         for (int c = 0; c < kVectors; ++c) {
           sums[i * kVectors + c] = hn::MulAdd(weight, row[c], sums[i * kVectors + c]);
         }
       }
     }
   }
+  o = anew(o);
+  KVMARK_UNROLL(8)
   for (int i = 0; i < kQueries; ++i) {
+    KVMARK_UNROLL(8)
     for (int c = 0; c < kVectors; ++c) {
       hn::StoreU(sums[i * kVectors + c], tag, o + int64_t{i} * dim + d + c * kLanes);
     }
@@ -212,15 +224,18 @@ HWY_INLINE void add_tail(const float* p, int dim, std::span<const ValueRows<T>> 
   const FloatTag tag;
   const int channels = dim - d;
   FloatVec sums[kQueries];
+  KVMARK_UNROLL(8)
   for (int i = 0; i < kQueries; ++i) sums[i] = load_first(o + int64_t{i} * dim + d, channels);
   for (const ValueRows<T>& run : runs) {
     for (int r = 0; r < run.rows; ++r) {
       const FloatVec row = load_first(run.words + int64_t{r} * dim + d, channels);
+      KVMARK_UNROLL(8)
       for (int i = 0; i < kQueries; ++i) {
         sums[i] = hn::MulAdd(hn::Set(tag, p[i * kBlock + run.at + r]), row, sums[i]);
       }
     }
   }
+  KVMARK_UNROLL(8)
   for (int i = 0; i < kQueries; ++i) store_first(sums[i], o + int64_t{i} * dim + d, channels);
 }
 

@@ -149,11 +149,15 @@ void CpuEngine::do_attend(int layer, Outputs outputs, Tensor q, Tensor k, Tensor
 void CpuEngine::rotate_queries(Outputs outputs, Tensor q, int wanted) {
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(spec().k_dim)));
   const int threads = threads_worth(pool_, int64_t{wanted} * q_cols());
-  run_on(threads, pool_, wanted, [&](int i, int /*thread*/) {
-    const int row = outputs == Outputs::all ? i : last_rows_[static_cast<size_t>(i)];
-    rotate_(q.row(row), spec().heads, spec().k_dim,
-            rope_ ? rope_->at(positions_[static_cast<size_t>(row)]) : Rotation(), scale,
-            q_.as<float>() + int64_t{i} * q_cols());
+  // To hand out single rows would take as long as to rotate them.
+  const int block = std::max(1, ceil_div(wanted, kPartsPerThread * threads));
+  run_on(threads, pool_, ceil_div(wanted, block), [&](int index, int /*thread*/) {
+    for (int i = index * block; i < std::min(wanted, (index + 1) * block); ++i) {
+      const int row = outputs == Outputs::all ? i : last_rows_[static_cast<size_t>(i)];
+      rotate_(q.row(row), spec().heads, spec().k_dim,
+              rope_ ? rope_->at(positions_[static_cast<size_t>(row)]) : Rotation(), scale,
+              q_.as<float>() + int64_t{i} * q_cols());
+    }
   });
 }
 
