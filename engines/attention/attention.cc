@@ -1,7 +1,6 @@
 #include "engines/attention/attention.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "engines/codecs/simd.h"
@@ -52,24 +51,6 @@ void check_spans(std::span<const Span> spans) {
 }
 
 }  // namespace
-
-void merge_states(AttentionState& a, float* o_a, const AttentionState& b, const float* o_b,
-                  int dim) {
-  if (b.l == 0) return;
-  if (a.l == 0) {
-    a = b;
-    std::copy_n(o_b, dim, o_a);
-    return;
-  }
-  const float m = std::max(a.m, b.m);
-  const float from_a = a.l * std::exp(a.m - m);
-  const float from_b = b.l * std::exp(b.m - m);
-  const float l = from_a + from_b;
-  const float weight_a = from_a / l;
-  const float weight_b = from_b / l;
-  for (int d = 0; d < dim; ++d) o_a[d] = o_a[d] * weight_a + o_b[d] * weight_b;
-  a = {m, l};
-}
 
 AttentionDriver::AttentionDriver(const AttentionShape& shape, const Codec& k, const Codec& v,
                                  int max_rows, int max_len, ThreadPool& pool)
@@ -335,8 +316,8 @@ void AttentionDriver::attend_whole(const Item& item, Scratch& scratch) const {
   attend_splits(item, 0, splits_of(item), scratch, [&](int /*split*/) {
     for (int i = 0; i < queries; ++i) {
       const int64_t at = int64_t{i} * shape_.v_dim;
-      merge_states(scratch.totals[i], scratch.total + at, split_state(scratch, i), scratch.o + at,
-                   shape_.v_dim);
+      softmax_.merge(scratch.totals[i], scratch.total + at, split_state(scratch, i), scratch.o + at,
+                     shape_.v_dim);
     }
   });
   write_out(item, scratch);
@@ -365,9 +346,9 @@ void AttentionDriver::merge_parts(const Item& item, Scratch& scratch) const {
   for (int i = 0; i < queries; ++i) {
     for (int split = 0; split < splits_of(item); ++split) {
       const int64_t part = part_index(item, i, split);
-      merge_states(scratch.totals[i], scratch.total + int64_t{i} * shape_.v_dim,
-                   part_states_.as<AttentionState>()[part],
-                   part_outputs_.as<float>() + part * shape_.v_dim, shape_.v_dim);
+      softmax_.merge(scratch.totals[i], scratch.total + int64_t{i} * shape_.v_dim,
+                     part_states_.as<AttentionState>()[part],
+                     part_outputs_.as<float>() + part * shape_.v_dim, shape_.v_dim);
     }
   }
   write_out(item, scratch);

@@ -18,18 +18,6 @@
 
 namespace kvmark {
 
-// Partial attention over some rows: m near the largest score, l = Σ e^(score − m), o = Σ e^(score −
-// m) · v / l. Nothing seen yet: m = −inf, l = 0, o = 0.
-struct AttentionState {
-  float m;
-  float l;
-};
-
-// Merges state b with output o_b into state a with output o_a (dim floats each). Merging with an
-// empty state changes nothing; two empty states stay empty.
-void merge_states(AttentionState& a, float* o_a, const AttentionState& b, const float* o_b,
-                  int dim);
-
 // The queries of one sequence in a step: rows at positions first_position + i, each sees the rows
 // of `spans` (ascending positions; there may be gaps between spans) at positions ≤ its own. q:
 // (rows, heads · k_dim), after RoPE and scaled by 1/√k_dim; out: (rows, heads · v_dim). A row that

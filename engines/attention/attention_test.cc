@@ -312,39 +312,5 @@ TEST(Attention, MisuseIsRefused) {
   driver.attend({});
 }
 
-TEST(MergeStates, EmptyStatesChangeNothing) {
-  const float inf = std::numeric_limits<float>::infinity();
-  AttentionState empty{-inf, 0};
-  std::vector<float> zeros(3, 0.0f);
-  AttentionState a = empty;
-  std::vector<float> o_a = zeros;
-  merge_states(a, o_a.data(), empty, zeros.data(), 3);
-  EXPECT_EQ(a.m, -inf);
-  EXPECT_EQ(a.l, 0);
-  EXPECT_THAT(o_a, testing::Each(0.0f));
-
-  const AttentionState some{2.5f, 3.0f};
-  const std::vector<float> o_some = {1, 2, 3};
-  merge_states(a, o_a.data(), some, o_some.data(), 3);
-  EXPECT_EQ(a.m, some.m);
-  EXPECT_EQ(a.l, some.l);
-  EXPECT_EQ(o_a, o_some);
-  merge_states(a, o_a.data(), empty, zeros.data(), 3);
-  EXPECT_EQ(a.m, some.m);
-  EXPECT_EQ(a.l, some.l);
-  EXPECT_EQ(o_a, o_some);
-}
-
-TEST(MergeStates, IsTheSoftmaxOfBothParts) {
-  // Scores 1 and 200 against 201: e^(score − m), by hand.
-  AttentionState a{200.0f, static_cast<float>(1 + std::exp(-199.0))};
-  std::vector<float> o_a = {4.0f};
-  merge_states(a, o_a.data(), {201.0f, 1.0f}, std::vector<float>{8.0f}.data(), 1);
-  const double weight = std::exp(-1.0);
-  EXPECT_EQ(a.m, 201.0f);
-  EXPECT_NEAR(a.l, 1 + weight, 1e-6);
-  EXPECT_NEAR(o_a[0], (4 * weight + 8) / (1 + weight), 1e-5);
-}
-
 }  // namespace
 }  // namespace kvmark

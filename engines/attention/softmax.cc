@@ -89,17 +89,19 @@ HWY_INLINE FloatVec largest_of(const float* s) {
   return largest;
 }
 
-HWY_INLINE bool exceeds_reference(FloatVec scores, float m) {
+// Scores that exceed reference m by too much. For m = −inf those are all but −inf.
+HWY_INLINE auto exceeding(FloatVec scores, float m) {
   const FloatTag d;
-  return !hn::AllFalse(d, hn::Gt(scores, hn::Set(d, m + kMargin)));
+  return hn::Gt(hn::Sub(scores, hn::Set(d, m)), hn::Set(d, kMargin));
 }
 
 bool softmax_exceeds(const float* s, int queries, const SoftmaxStates& states) {
-  bool exceeds = false;
+  const FloatTag d;
+  auto any = hn::FirstN(d, 0);
   for (int i = 0; i < queries; ++i) {
-    exceeds |= exceeds_reference(largest_of(s + i * kBlock), states.m[i]);
+    any = hn::Or(any, exceeding(largest_of(s + i * kBlock), states.m[i]));
   }
-  return exceeds;
+  return !hn::AllFalse(d, any);
 }
 
 void softmax_raise(const float* s, int queries, const SoftmaxStates& states) {
@@ -107,7 +109,7 @@ void softmax_raise(const float* s, int queries, const SoftmaxStates& states) {
   for (int i = 0; i < queries; ++i) {
     float& m = states.m[i];
     const FloatVec scores = largest_of(s + i * kBlock);
-    if (!exceeds_reference(scores, m)) continue;
+    if (hn::AllFalse(d, exceeding(scores, m))) continue;
     const float largest = hn::GetLane(hn::MaxOfLanes(d, scores));
     if (m > -INFINITY) {
       const FloatVec factor = exp_of(hn::Set(d, m - largest));
@@ -145,8 +147,33 @@ void softmax_finish(int queries, const SoftmaxStates& states) {
   }
 }
 
+// o = (l_a · e^(m_a − m) · o_a + l_b · e^(m_b − m) · o_b) / l
+void softmax_merge(AttentionState& a, float* o_a, const AttentionState& b, const float* o_b,
+                   int dim) {
+  if (b.l == 0) return;
+  if (a.l == 0) {
+    a = b;
+    std::copy_n(o_b, dim, o_a);
+    return;
+  }
+  const FloatTag d;
+  const float m = std::max(a.m, b.m);
+  const float from_a = a.l * hn::GetLane(exp_of(hn::Set(d, a.m - m)));
+  const float from_b = b.l * hn::GetLane(exp_of(hn::Set(d, b.m - m)));
+  const float l = from_a + from_b;
+  const FloatVec weight_a = hn::Set(d, from_a / l), weight_b = hn::Set(d, from_b / l);
+  int i = 0;
+  for (; i + kLanes <= dim; i += kLanes) {
+    const FloatVec of_b = hn::Mul(hn::LoadU(d, o_b + i), weight_b);
+    hn::StoreU(hn::MulAdd(hn::LoadU(d, o_a + i), weight_a, of_b), d, o_a + i);
+  }
+  const FloatVec of_b = hn::Mul(load_first(o_b + i, dim - i), weight_b);
+  store_first(hn::MulAdd(load_first(o_a + i, dim - i), weight_a, of_b), o_a + i, dim - i);
+  a = {m, l};
+}
+
 SoftmaxKernels make_softmax_kernels() {
-  return {&softmax_exceeds, &softmax_raise, &softmax_block, &softmax_finish};
+  return {&softmax_exceeds, &softmax_raise, &softmax_block, &softmax_finish, &softmax_merge};
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

@@ -17,6 +17,13 @@ struct SoftmaxStates {
   int dim;
 };
 
+// Partial attention over some rows: m near the largest score, l = Σ e^(score − m), o = Σ e^(score −
+// m) · v / l. Nothing seen yet: m = −inf, l = 0, o = 0.
+struct AttentionState {
+  float m;
+  float l;
+};
+
 // s: (queries, kBlock), the scores of one block of positions, −inf where there is none.
 struct SoftmaxKernels {
   // Whether a query's reference must rise before block(): it does when a score exceeds it by 8, so
@@ -31,6 +38,10 @@ struct SoftmaxKernels {
   // Divides the outputs of the queries by their sums, where those are not 0, and leaves the sums in
   // l(query, 0).
   void (*finish)(int queries, const SoftmaxStates& states) = nullptr;
+  // Merges state b with output o_b into state a with output o_a (dim floats each). Merging with an
+  // empty state changes nothing; two empty states stay empty.
+  void (*merge)(AttentionState& a, float* o_a, const AttentionState& b, const float* o_b,
+                int dim) = nullptr;
 };
 
 // For one of simd_targets().

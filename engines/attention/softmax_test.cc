@@ -159,6 +159,40 @@ TEST_P(Softmax, FinishDividesWhatWasSeen) {
   }
 }
 
+TEST_P(Softmax, MergingEmptyStatesChangesNothing) {
+  AttentionState empty{kNothing, 0};
+  std::vector<float> zeros(3, 0.0f);
+  AttentionState a = empty;
+  std::vector<float> o_a = zeros;
+  kernels_.merge(a, o_a.data(), empty, zeros.data(), 3);
+  EXPECT_EQ(a.m, kNothing);
+  EXPECT_EQ(a.l, 0);
+  EXPECT_EQ(o_a, zeros);
+
+  const AttentionState some{2.5f, 3.0f};
+  const std::vector<float> o_some = {1, 2, 3};
+  kernels_.merge(a, o_a.data(), some, o_some.data(), 3);
+  EXPECT_EQ(a.m, some.m);
+  EXPECT_EQ(a.l, some.l);
+  EXPECT_EQ(o_a, o_some);
+  kernels_.merge(a, o_a.data(), empty, zeros.data(), 3);
+  EXPECT_EQ(a.m, some.m);
+  EXPECT_EQ(a.l, some.l);
+  EXPECT_EQ(o_a, o_some);
+}
+
+TEST_P(Softmax, MergingGivesTheSoftmaxOfBothParts) {
+  // Scores 1 and 200 against 201: e^(score − m), by hand.
+  AttentionState a{200.0f, static_cast<float>(1 + std::exp(-199.0))};
+  std::vector<float> o_a(States::kDim, 4.0f);
+  const std::vector<float> o_b(States::kDim, 8.0f);
+  kernels_.merge(a, o_a.data(), {201.0f, 1.0f}, o_b.data(), States::kDim);
+  const double weight = std::exp(-1.0);
+  EXPECT_EQ(a.m, 201.0f);
+  EXPECT_NEAR(a.l, 1 + weight, 1e-6);
+  for (float o : o_a) EXPECT_NEAR(o, (4 * weight + 8) / (1 + weight), 1e-5);
+}
+
 INSTANTIATE_TEST_SUITE_P(Simd, Softmax, testing::ValuesIn(simd_targets()),
                          [](const auto& info) { return hwy::TargetName(info.param); });
 
