@@ -136,32 +136,40 @@ TEST_P(KernelsOnTarget, KernelsAgreeWithDouble) {
     for (int rows : {1, 2, 3, 4, 7, 31}) expect_kernels_right(codec, 72, 1, rows, 3);
     for (int at : {1, 9, 16, 25}) expect_kernels_right(codec, 72, 3, 7, 3, at);
     for (int queries : {1, 2, 3, 4, 7, 8, 64}) expect_kernels_right(codec, 40, 0, 6, queries);
+    for (int queries : {1, 2, 3, 4, 6, 7, 8, 13, 64}) {
+      expect_kernels_right(codec, 72, 0, 32, queries);
+    }
+  }
+}
+
+// A query alone, over rows cut into runs, against `queries` at once.
+void expect_same_alone(const Codec& codec, int dim, int queries, std::span<const int> cuts) {
+  const StoredRows keys(codec.k, dim, 0, kBlock, 1), values(codec.v, dim, 0, kBlock, 2);
+  const auto q = normal_floats(queries * dim, 2);
+  const auto whole = scores_of(codec, q.data(), queries, dim, keys.runs(kTileRows));
+  const auto p = probabilities(queries * kBlock, 3);
+  std::vector<float> o(queries * dim, 0.0f);
+  accumulate(codec, p.data(), queries, dim, values.runs(kTileRows), o.data());
+
+  for (const int cut : cuts) {
+    for (int i = 0; i < queries; ++i) {
+      const auto s = scores_of(codec, q.data() + i * dim, 1, dim, keys.runs(cut));
+      ASSERT_EQ(0, std::memcmp(s.data(), whole.data() + i * kBlock, kBlock * sizeof(float)))
+          << codec.name << " cut by " << cut << ", query " << i << " of " << queries;
+      std::vector<float> one(dim, 0.0f);
+      accumulate(codec, p.data() + i * kBlock, 1, dim, values.runs(cut), one.data());
+      ASSERT_EQ(0, std::memcmp(one.data(), o.data() + i * dim, dim * sizeof(float)))
+          << codec.name << " cut by " << cut << ", query " << i << " of " << queries;
+    }
   }
 }
 
 TEST_P(KernelsOnTarget, AResultDoesNotDependOnTheCall) {
+  constexpr int kCuts[] = {1, 3, 4, 15}, kWhole[] = {kTileRows};
   for (const Codec& codec : codecs_of(GetParam())) {
-    for (int dim : {24, 100, 128}) {
-      const int queries = 7;
-      const StoredRows keys(codec.k, dim, 0, kBlock, 1), values(codec.v, dim, 0, kBlock, 2);
-      const auto q = normal_floats(queries * dim, 2);
-      const auto whole = scores_of(codec, q.data(), queries, dim, keys.runs(kTileRows));
-      const auto p = probabilities(queries * kBlock, 3);
-      std::vector<float> o(queries * dim, 0.0f);
-      accumulate(codec, p.data(), queries, dim, values.runs(kTileRows), o.data());
-
-      for (int cut : {1, 3, 4, 15}) {
-        for (int i = 0; i < queries; ++i) {
-          const auto s = scores_of(codec, q.data() + i * dim, 1, dim, keys.runs(cut));
-          ASSERT_EQ(0, std::memcmp(s.data(), whole.data() + i * kBlock, kBlock * sizeof(float)))
-              << codec.name << " cut by " << cut;
-          std::vector<float> one(dim, 0.0f);
-          accumulate(codec, p.data() + i * kBlock, 1, dim, values.runs(cut), one.data());
-          ASSERT_EQ(0, std::memcmp(one.data(), o.data() + i * dim, dim * sizeof(float)))
-              << codec.name << " cut by " << cut;
-        }
-      }
-    }
+    for (int dim : {24, 100, 128}) expect_same_alone(codec, dim, 7, kCuts);
+    // Register tiles of every size.
+    for (int queries : {2, 3, 5, 8, 13, 64}) expect_same_alone(codec, 100, queries, kWhole);
   }
 }
 
