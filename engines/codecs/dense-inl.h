@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
+#include <utility>
 
 #include "engines/codecs/codec.h"
 #include "engines/codecs/lanes-inl.h"
@@ -30,8 +32,7 @@ inline constexpr int kTileVectors = kTileRows / kLanes;
 // Register tiles: sums of up to kMaxQueries queries at once, of kMaxScoreQueries for the scores of
 // dense keys. 512-bit targets have 32 vector registers, the others may have 16.
 inline constexpr int kMaxQueries = kLanes == 16 ? 4 : kLanes == 8 ? 3 : 1;
-inline constexpr int kMaxScoreQueries = kLanes == 16 ? 7 : kMaxQueries;
-inline constexpr int kMaxKeyTiles = kLanes == 16 ? 2 : 1;
+inline constexpr int kMaxScoreQueries = kLanes == 16 ? 8 : kMaxQueries;
 inline constexpr int kValueVectors = kLanes == 16 ? 4 : 2;
 
 // The next register tile's share of `queries`: tiles of nearly equal size, so that none is left
@@ -55,81 +56,88 @@ HWY_INLINE void prefetch_lines(const std::byte* from, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += 64) hwy::Prefetch(from + i);
 }
 
-// A tile of keys, (dim, kTileRows) words; `ahead` may be null.
-template <typename T>
-struct KeyTile {
-  const T* words;
-  const std::byte* ahead;
-};
-
-// Scores of kQueries × (kTiles · kTileRows) pairs, those of a tile side by side at s + kTileRows ·
-// tile. A dot product is two fused chains, over the even and the odd channels.
-template <typename T, int kQueries, int kTiles>
-HWY_INLINE void score_tiles(const float* q, int dim, const KeyTile<T>* tiles, float* s) {
-  constexpr int kVectors = kTiles * kTileVectors;
+// q(d) and q(d + 1) in all lanes. A processor loads two vectors a cycle: taking every second
+// query's pair by one load and two shuffles leaves the loads in time for as many multiply-adds.
+template <bool kOneLoad>
+HWY_INLINE void broadcast_pair(const float* q, FloatVec& first, FloatVec& second) {
   const FloatTag tag;
-  FloatVec even[kQueries * kVectors], odd[kQueries * kVectors];
-  KVMARK_UNROLL(24)
-  for (int i = 0; i < kQueries * kVectors; ++i) even[i] = odd[i] = hn::Zero(tag);
-  const auto add_channel = [&](int d, FloatVec* sums) HWY_ATTR {
-    FloatVec keys[kVectors];
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (kOneLoad) {
+    const hn::Repartition<double, FloatTag> pairs;
+    double pair;
+    std::memcpy(&pair, q, sizeof(pair));
+    const FloatVec both = in_register(hn::BitCast(tag, hn::Set(pairs, pair)));
+    first = hn::DupEven(both);
+    second = hn::DupOdd(both);
+    return;
+  }
+#endif
+  first = hn::Set(tag, q[0]);
+  second = hn::Set(tag, q[1]);
+}
+
+// Scores of kQueries × kTileRows pairs with a tile of keys, (dim, kTileRows) words. A dot product
+// is two fused chains, over the even and the odd channels. Tiles are read one by one, since the
+// prefetchers of processors follow one stream of rising addresses better than two that take turns.
+// `ahead` may be null.
+template <typename T, int kQueries>
+HWY_INLINE void score_tile(const float* q, int dim, const T* tile, const std::byte* ahead,
+                           float* s) {
+  const FloatTag tag;
+  constexpr int kSums = kQueries * kTileVectors;
+  constexpr int64_t kChannelBytes = kTileRows * sizeof(T);
+  FloatVec even[kSums], odd[kSums];
+  KVMARK_UNROLL(16)
+  for (int i = 0; i < kSums; ++i) even[i] = odd[i] = hn::Zero(tag);
+  int d = 0;
+  for (; d + 2 <= dim; d += 2) {
+    if (ahead) prefetch_lines(ahead + d * kChannelBytes, 2 * kChannelBytes);
+    FloatVec keys[2 * kTileVectors];
     KVMARK_UNROLL(8)
-    for (int v = 0; v < kVectors; ++v) {
-      keys[v] = in_register(
-          load(tiles[v / kTileVectors].words + int64_t{d} * kTileRows + v % kTileVectors * kLanes));
+    for (int v = 0; v < 2 * kTileVectors; ++v) {
+      keys[v] = in_register(load(tile + int64_t{d} * kTileRows + v * kLanes));
     }
-    KVMARK_UNROLL(8)
-    for (int i = 0; i < kQueries; ++i) {
-      const FloatVec query = hn::Set(tag, q[int64_t{i} * dim + d]);
+    const auto add_query = [&]<int i>() HWY_ATTR {
+      FloatVec first, second;
+      broadcast_pair<i % 2 == 1>(q + int64_t{i} * dim + d, first, second);
       KVMARK_UNROLL(8)
-      for (int v = 0; v < kVectors; ++v) {
-        sums[i * kVectors + v] = hn::MulAdd(query, keys[v], sums[i * kVectors + v]);
+      for (int v = 0; v < kTileVectors; ++v) {
+        const int sum = i * kTileVectors + v;
+        even[sum] = hn::MulAdd(first, keys[v], even[sum]);
+        odd[sum] = hn::MulAdd(second, keys[kTileVectors + v], odd[sum]);
+      }
+    };
+    [&]<int... i>(std::integer_sequence<int, i...>) HWY_ATTR {
+      (add_query.template operator()<i>(), ...);
+    }
+    (std::make_integer_sequence<int, kQueries>());
+  }
+  if (d < dim) {
+    for (int v = 0; v < kTileVectors; ++v) {
+      const FloatVec keys = load(tile + int64_t{d} * kTileRows + v * kLanes);
+      KVMARK_UNROLL(16)
+      for (int i = 0; i < kQueries; ++i) {
+        const int sum = i * kTileVectors + v;
+        even[sum] = hn::MulAdd(hn::Set(tag, q[int64_t{i} * dim + d]), keys, even[sum]);
       }
     }
-  };
-  constexpr int kStep = 8;  // channels between prefetches
-  constexpr int64_t kStepBytes = kStep * kTileRows * sizeof(T);
-  const int64_t tile_bytes = dim * int64_t{kTileRows * sizeof(T)};
-  int d = 0;
-  for (; d + kStep <= dim; d += kStep) {
-    if (tiles[0].ahead) {
-      // One tile after the other: prefetchers of the processor follow a stream of rising addresses,
-      // not two that take turns.
-      const int64_t at = d / kStep * (kTiles * kStepBytes);
-      const int tile = kTiles == 2 && at >= tile_bytes ? 1 : 0;
-      prefetch_lines(tiles[tile].ahead + at - tile * tile_bytes, kTiles * kStepBytes);
-    }
-    KVMARK_UNROLL(4)
-    for (int pair = 0; pair < kStep; pair += 2) {
-      add_channel(d + pair, even);
-      add_channel(d + pair + 1, odd);
-    }
   }
-  for (; d + 2 <= dim; d += 2) {
-    add_channel(d, even);
-    add_channel(d + 1, odd);
-  }
-  if (d < dim) add_channel(d, even);
-  KVMARK_UNROLL(8)
-  for (int i = 0; i < kQueries; ++i) {
-    KVMARK_UNROLL(8)
-    for (int v = 0; v < kVectors; ++v) {
-      hn::StoreU(hn::Add(even[i * kVectors + v], odd[i * kVectors + v]), tag,
-                 s + i * kBlock + v * kLanes);
-    }
+  KVMARK_UNROLL(16)
+  for (int i = 0; i < kSums; ++i) {
+    hn::StoreU(hn::Add(even[i], odd[i]), tag,
+               s + i / kTileVectors * kBlock + i % kTileVectors * kLanes);
   }
 }
 
-template <typename T, int kTiles>
-HWY_INLINE void score_queries(const float* q, int queries, int dim, KeyTile<T>* tiles, float* s) {
-  while (queries > 0) {
-    const int n = next_queries<kMaxScoreQueries>(queries);
-    with_queries<kMaxScoreQueries>(
-        n, [&]<int kQueries>() HWY_ATTR { score_tiles<T, kQueries, kTiles>(q, dim, tiles, s); });
-    for (int t = 0; t < kTiles; ++t) tiles[t].ahead = nullptr;  // once is enough
-    queries -= n;
-    q += int64_t{n} * dim;
-    s += n * kBlock;
+// The same for some rows of the tile: the others belong to others or hold nothing yet.
+template <typename T>
+HWY_NOINLINE void score_rows(const float* q, int queries, int dim, const T* tile,
+                             const TileRun& run, float* s) {
+  for (int i = 0; i < queries; ++i) {
+    float all[kBlock];
+    score_tile<T, 1>(q + int64_t{i} * dim, dim, tile, nullptr, all);
+    const int from = run.first_slot % kTileRows;
+    for (int r = 0; r < run.rows; ++r) s[i * kBlock + run.at + r] = all[from + r];
   }
 }
 
@@ -137,31 +145,22 @@ HWY_INLINE void score_queries(const float* q, int queries, int dim, KeyTile<T>* 
 template <typename T, typename TileOf>
 HWY_INLINE void score_runs(const float* q, int queries, int dim, std::span<const TileRun> runs,
                            float* s, const TileOf& tile_of) {
-  const auto whole = [](const TileRun& run) { return run.rows == kTileRows; };
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const TileRun& run = runs[i];
-    if constexpr (kMaxKeyTiles == 2) {
-      if (i + 1 < runs.size() && whole(run) && whole(runs[i + 1]) &&
-          runs[i + 1].at == run.at + kTileRows) {
-        KeyTile<T> tiles[2] = {{tile_of(run), run.ahead},
-                               {tile_of(runs[i + 1]), runs[i + 1].ahead}};
-        score_queries<T, 2>(q, queries, dim, tiles, s + run.at);
-        ++i;
-        continue;
+  bool first = true;  // prefetching once is enough
+  while (queries > 0) {
+    const int n = next_queries<kMaxScoreQueries>(queries);
+    with_queries<kMaxScoreQueries>(n, [&]<int kQueries>() HWY_ATTR {
+      for (const TileRun& run : runs) {
+        if (run.rows == kTileRows) {
+          score_tile<T, kQueries>(q, dim, tile_of(run), first ? run.ahead : nullptr, s + run.at);
+        } else {
+          score_rows<T>(q, kQueries, dim, tile_of(run), run, s);
+        }
       }
-    }
-    KeyTile<T> tile[1] = {{tile_of(run), run.ahead}};
-    if (whole(run)) {
-      score_queries<T, 1>(q, queries, dim, tile, s + run.at);
-      continue;
-    }
-    // The other rows of the tile belong to others or hold nothing yet: their scores are dropped.
-    for (int j = 0; j < queries; ++j) {
-      float all[kBlock];
-      score_queries<T, 1>(q + int64_t{j} * dim, 1, dim, tile, all);
-      const int from = run.first_slot % kTileRows;
-      for (int r = 0; r < run.rows; ++r) s[j * kBlock + run.at + r] = all[from + r];
-    }
+    });
+    first = false;
+    queries -= n;
+    q += int64_t{n} * dim;
+    s += n * kBlock;
   }
 }
 
