@@ -53,6 +53,11 @@ HWY_INLINE T* opaque(T* p) {
   asm("" : "+r"(p));
   return p;
 }
+// Where to prefetch while a run is worked on: what is at hand costs less than to ask whether to.
+// Once is enough, with the first queries.
+HWY_INLINE const std::byte* ahead_of(const TileRun& run, bool first_queries) {
+  return first_queries && run.ahead ? run.ahead : run.tiles;
+}
 // A bit for each of the first n lanes; all sixteen where there are more.
 HWY_INLINE __mmask16 first_lanes(int n) {
   return static_cast<__mmask16>((1u << std::min(n, 16)) - 1);
