@@ -47,7 +47,9 @@ HWY_INLINE __m512 load_scales(const std::byte* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 // p, of which the compiler knows nothing then: gcc 12 would compute each address of an unrolled
-// loop from what all have in common, ahead of the loop, and keep them on the stack.
+// loop from what all have in common, ahead of the loop, and keep them on the stack. Or it would
+// compute several at once in a vector register, out of which they come only behind all products
+// that are under way: loads of the next block would wait for the last one's.
 template <typename T>
 HWY_INLINE T* opaque(T* p) {
   asm("" : "+r"(p));

@@ -87,7 +87,8 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
       prefetch_lines(block.ahead(t), Side::scales_bytes(block.dim));
     }
     // Quantizing is one long chain of operations, so the next group's stands ahead of the sums of
-    // this one, to run beside them.
+    // this one, to run beside them. Neither is inlined here: gcc 12 would keep addresses in vector
+    // registers (see opaque).
     Weights<kQueries, kWhole> weights[2];
     quantize(block, 0, weights[0]);
     for (int first = 0, group = 0; first < block.dim; first += kGroup, ++group) {
