@@ -47,11 +47,18 @@ HWY_INLINE __m512 load_scales(const std::byte* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 // p, of which the compiler knows nothing then: gcc 12 would compute each address of an unrolled
-// loop from what all have in common, ahead of the loop, and keep them on the stack.
+// loop from what all have in common, ahead of the loop, and keep them on the stack. Or it would
+// compute several at once in a vector register, out of which they come only behind all products
+// that are under way: loads of the next block would wait for the last one's.
 template <typename T>
 HWY_INLINE T* opaque(T* p) {
   asm("" : "+r"(p));
   return p;
+}
+// Where to prefetch while a run is worked on: what is at hand costs less than to ask whether to.
+// Once is enough, with the first queries.
+HWY_INLINE const std::byte* ahead_of(const TileRun& run, bool first_queries) {
+  return first_queries && run.ahead ? run.ahead : run.tiles;
 }
 // A bit for each of the first n lanes; all sixteen where there are more.
 HWY_INLINE __mmask16 first_lanes(int n) {

@@ -29,12 +29,6 @@ struct PreparedGroup {
   static constexpr int quads(int channels) { return (channels + 15) / 16 * 4; }
 };
 
-// The tile of a run, and what to prefetch meanwhile.
-struct KeyCodes {
-  const std::byte* tile;
-  const std::byte* ahead;
-};
-
 template <typename Side, typename Operands>
 class IntKeys;
 
@@ -67,22 +61,15 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
       const TileRun& run = runs[i];
       if (i + 1 < runs.size() && whole(run) && whole(runs[i + 1]) &&
           runs[i + 1].at == run.at + kTileRows) {
-        KeyCodes tiles[2] = {codes_of(run), codes_of(runs[i + 1])};
-        score_queries<2>(q, queries, dim, tiles, run, s);
+        score_queries<2>(q, queries, dim, &run, s);
         ++i;
         continue;
       }
-      KeyCodes tile[1] = {codes_of(run)};
-      score_queries<1>(q, queries, dim, tile, run, s);
+      score_queries<1>(q, queries, dim, &run, s);
     }
   }
 
  private:
-  // To prefetch what is at hand costs less than to ask whether to.
-  static KeyCodes codes_of(const TileRun& run) {
-    return {run.tiles, run.ahead ? run.ahead : run.tiles};
-  }
-
   static void prepare_group(const float* q, int n, float* prepared) {
     const int vectors = (n + 15) / 16;
     const auto load = [&](int v) KVMARK_VNNI_ATTR {
@@ -122,15 +109,14 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
   }
 
   template <int kTiles>
-  HWY_INLINE static void score_queries(const float* q, int queries, int dim, KeyCodes* tiles,
-                                       const TileRun& first, float* s) {
+  HWY_INLINE static void score_queries(const float* q, int queries, int dim, const TileRun* runs,
+                                       float* s) {
     const int64_t floats = prepared_floats(dim);
-    while (queries > 0) {
+    for (bool first_queries = true; queries > 0; first_queries = false) {
       const int n = next_queries(queries);
       with_queries(n, [&]<int kQueries>() HWY_ATTR {
-        score_tiles<kQueries, kTiles>(q, floats, dim, tiles, first, s);
+        score_tiles<kQueries, kTiles>(q, floats, dim, runs, first_queries, s);
       });
-      for (int t = 0; t < kTiles; ++t) tiles[t].ahead = tiles[t].tile;  // once is enough
       queries -= n;
       q += n * floats;
       s += n * kBlock;
@@ -172,20 +158,23 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
     }
   };
 
-  // Scores of kQueries × kTiles · 16 pairs. `first` is the run of the first tile; the tiles are
-  // whole where they are two.
+  // Scores of kQueries × kTiles · 16 pairs, kTiles runs. The tiles are whole where they are two.
   template <int kQueries, int kTiles>
   HWY_NOINLINE static void score_tiles(const float* q, int64_t q_floats, int dim,
-                                       const KeyCodes* tiles, const TileRun& first, float* s) {
+                                       const TileRun* runs, bool first_queries, float* s) {
     const int64_t scales_bytes = Side::scales_bytes(dim);
     Cursor<kQueries, kTiles> cursor;
-    for (int i = 0; i < kQueries; ++i) cursor.q[i] = q + i * q_floats;
+    for (int i = 0; i < kQueries; ++i) cursor.q[i] = opaque(q + i * q_floats);
     const std::byte* scales[kTiles];
+    KVMARK_UNROLL(2)
     for (int t = 0; t < kTiles; ++t) {
-      scales[t] = tiles[t].tile;
-      cursor.codes[t] = tiles[t].tile + scales_bytes;
-      cursor.ahead[t] = tiles[t].ahead + scales_bytes;
-      prefetch_lines(tiles[t].ahead, scales_bytes);
+      const std::byte* ahead = ahead_of(runs[t], first_queries);
+      scales[t] = opaque(runs[t].tiles);
+      cursor.codes[t] = opaque(runs[t].tiles + scales_bytes);
+      cursor.ahead[t] = opaque(ahead + scales_bytes);
+    }
+    for (int t = 0; t < kTiles; ++t) {
+      prefetch_lines(ahead_of(runs[t], first_queries), scales_bytes);
     }
     __m512 sums[kQueries * kTiles];  // (kQueries, kTiles)
     KVMARK_UNROLL(16)
@@ -194,7 +183,7 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
       add_group<kQueries, kTiles>(std::min(kGroup, left), scales, cursor, sums);
       for (int t = 0; t < kTiles; ++t) scales[t] += kTileRows * sizeof(uint16_t);
     }
-    store_scores<kQueries, kTiles>(sums, first, s);
+    store_scores<kQueries, kTiles>(sums, runs[0], s);
   }
 
   // The share of one group of n channels.
@@ -202,17 +191,16 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
   HWY_INLINE static void add_group(int n, const std::byte* const* scales,
                                    Cursor<kQueries, kTiles>& cursor, __m512* sums) {
     __m512i dots[kQueries * kTiles][kTerms];
-    __m512 query_scales[kQueries];
     KVMARK_UNROLL(16)
     for (int i = 0; i < kQueries * kTiles; ++i) {
       dots[i][0] = _mm512_setzero_si512();
       dots[i][kTerms - 1] = broadcast4(cursor.q[i / kTiles] + 1);  // the correction
-      query_scales[i / kTiles] = _mm512_set1_ps(*cursor.q[i / kTiles]);
     }
     cursor.advance(Prepared::kFirstTerm, 0);
     // Unrolled, or gcc 12 copies every sum in every step.
     constexpr int kStepsAtOnce = 32 / kStepChannels;
     constexpr int kStepWords = kParts * kTerms;
+    const int words = Prepared::kFirstTerm + (n + kStepChannels - 1) / kStepChannels * kStepWords;
     for (; n >= 32; n -= 32) {
       KVMARK_UNROLL(8)
       for (int step = 0; step < kStepsAtOnce; ++step) dot_step(cursor, step, dots);
@@ -226,7 +214,7 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
     for (int i = 0; i < kQueries * kTiles; ++i) {
       const __m512 dot = _mm512_cvtepi32_ps(total<kTerms>(dots[i]));
       const __m512 scaled = _mm512_mul_ps(dot, load_scales(scales[i % kTiles]));
-      sums[i] = _mm512_fmadd_ps(scaled, query_scales[i / kTiles], sums[i]);
+      sums[i] = _mm512_fmadd_ps(scaled, _mm512_set1_ps(cursor.q[i / kTiles][-words]), sums[i]);
     }
   }
 
