@@ -25,6 +25,18 @@ constexpr int64_t kTurnBytes = 32768;
 // Items a thread, so that the last ones even out.
 constexpr int kItemsPerThread = 4;
 
+// Rows of queries between the one that is prepared and the one that is prefetched.
+constexpr int kPreparedAhead = 4;
+
+// For __builtin_prefetch.
+constexpr int kToRead = 0, kToWrite = 1;
+
+template <int kPurpose>
+void prefetch_lines(const float* from, int64_t floats) {
+  constexpr int64_t kLineFloats = 16;
+  for (int64_t i = 0; i < floats; i += kLineFloats) __builtin_prefetch(from + i, kPurpose);
+}
+
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 int rows_for(int queries, int group) { return std::max(1, queries / group); }
 
@@ -53,10 +65,12 @@ void check_spans(std::span<const Span> spans) {
 }  // namespace
 
 AttentionDriver::AttentionDriver(const AttentionShape& shape, const Codec& k, const Codec& v,
-                                 int max_rows, int max_len, ThreadPool& pool)
+                                 int max_rows, int max_len, ThreadPool& pool, const QueryPass& pass)
     : shape_(shape),
       k_(k),
       v_(v),
+      pass_(pass),
+      rotate_(rotate_heads(chosen_simd_target())),
       softmax_(softmax_kernels(chosen_simd_target())),
       group_(shape.kv_heads > 0 ? shape.heads / shape.kv_heads : 0),
       max_rows_(max_rows),
@@ -90,15 +104,15 @@ AttentionDriver::Scratch AttentionDriver::make_scratch() const {
     float** at;
     int64_t floats;
   };
-  const Part parts[] = {
-      {&scratch.q, queries * q_floats_},
-      {&scratch.p[0], queries * kBlock},
-      {&scratch.p[1], queries * kBlock},
-      {&scratch.o, queries * shape_.v_dim},
-      {&scratch.l, queries * kTileRows},
-      {&scratch.m, queries},
-      {&scratch.total, queries * shape_.v_dim},
-      {&scratch.rows, int64_t{kBlock + 1} * std::max(shape_.k_dim, shape_.v_dim)}};
+  const Part parts[] = {{&scratch.q, queries * q_floats_},
+                        {&scratch.p[0], queries * kBlock},
+                        {&scratch.p[1], queries * kBlock},
+                        {&scratch.o, queries * shape_.v_dim},
+                        {&scratch.l, queries * kTileRows},
+                        {&scratch.m, queries},
+                        {&scratch.total, queries * shape_.v_dim},
+                        {&scratch.rows, int64_t{std::max(kBlock + 1, group_)} *
+                                            std::max(shape_.k_dim, shape_.v_dim)}};
   const auto on_cache_lines = [](int64_t floats) { return (floats + 15) / 16 * 16; };
   int64_t floats = 0;
   for (const Part& part : parts) floats += on_cache_lines(part.floats);
@@ -218,11 +232,29 @@ AttentionDriver::QueryAt AttentionDriver::query_at(const Item& item, int query) 
           .head = (item.kv_head + query / of_head) * group_ + query % group_};
 }
 
+const float* AttentionDriver::query(const Item& item, int index) const {
+  const auto [row, head] = query_at(item, index);
+  return item.piece->q + (int64_t{row} * shape_.heads + head) * shape_.k_dim;
+}
+
+float* AttentionDriver::output(const Item& item, int index) const {
+  const auto [row, head] = query_at(item, index);
+  return item.piece->out + (int64_t{row} * shape_.heads + head) * shape_.v_dim;
+}
+
 void AttentionDriver::prepare_queries(const Item& item, Scratch& scratch) const {
-  for (int i = 0; i < queries_of(item); ++i) {
-    const auto [row, head] = query_at(item, i);
-    k_.prepare(item.piece->q + (int64_t{row} * shape_.heads + head) * shape_.k_dim, shape_.k_dim,
-               scratch.q + int64_t{i} * q_floats_);
+  const int queries = queries_of(item);
+  float* passed = scratch.rows;  // (group, k_dim): of one row
+  for (int i = 0; i < queries; i += group_) {
+    const int ahead = i + kPreparedAhead * group_;
+    if (ahead < queries) prefetch_lines<kToRead>(query(item, ahead), group_ * shape_.k_dim);
+    const int position = item.piece->first_position + query_at(item, i).row;
+    rotate_(query(item, i), group_, shape_.k_dim,
+            pass_.rope ? pass_.rope->at(position) : Rotation(), pass_.scale, passed);
+    for (int head = 0; head < group_; ++head) {
+      k_.prepare(passed + int64_t{head} * shape_.k_dim, shape_.k_dim,
+                 scratch.q + int64_t{i + head} * q_floats_);
+    }
   }
 }
 
@@ -313,6 +345,10 @@ void AttentionDriver::attend_whole(const Item& item, Scratch& scratch) const {
   const int queries = queries_of(item);
   std::fill_n(scratch.totals.begin(), queries, kEmpty);
   std::fill_n(scratch.total, int64_t{queries} * shape_.v_dim, 0.0f);
+  // Written at the end, and far until then.
+  for (int i = 0; i < queries; i += group_) {
+    prefetch_lines<kToWrite>(output(item, i), group_ * shape_.v_dim);
+  }
   attend_splits(item, 0, splits_of(item), scratch, [&](int /*split*/) {
     for (int i = 0; i < queries; ++i) {
       const int64_t at = int64_t{i} * shape_.v_dim;
@@ -356,8 +392,7 @@ void AttentionDriver::merge_parts(const Item& item, Scratch& scratch) const {
 
 void AttentionDriver::write_out(const Item& item, const Scratch& scratch) const {
   for (int i = 0; i < queries_of(item); ++i) {
-    const auto [row, head] = query_at(item, i);
-    float* out = item.piece->out + (int64_t{row} * shape_.heads + head) * shape_.v_dim;
+    float* out = output(item, i);
     const float* total = scratch.total + int64_t{i} * shape_.v_dim;
     // Whether a rounded-away output is +0 or −0 may depend on rows of probability 0: both become
     // +0.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engines/attention/block_walk.h"
+#include "engines/attention/rope.h"
 #include "engines/attention/softmax.h"
 #include "engines/codecs/codec.h"
 #include "engines/core/buffer.h"
@@ -20,14 +21,21 @@ namespace kvmark {
 
 // The queries of one sequence in a step: rows at positions first_position + i, each sees the rows
 // of `spans` (ascending positions; there may be gaps between spans) at positions ≤ its own. q:
-// (rows, heads · k_dim), after RoPE and scaled by 1/√k_dim; out: (rows, heads · v_dim). A row that
-// sees nothing gets zeros.
+// (rows, heads · k_dim), before the QueryPass; out: (rows, heads · v_dim). A row that sees nothing
+// gets zeros.
 struct QueryPiece {
   std::span<const Span> spans;
   int first_position = 0;
   int rows = 0;
   const float* q = nullptr;
   float* out = nullptr;
+};
+
+// What queries go through before they meet the keys: rotary embedding, where `rope` is not null (it
+// must outlive the driver), and a factor, 1/√k_dim unless q has it already.
+struct QueryPass {
+  const RopeTable* rope = nullptr;
+  float scale = 1.0f;
 };
 
 struct AttentionShape {
@@ -43,7 +51,7 @@ class AttentionDriver {
   // Scratch for each thread of `pool` and split states for up to `max_rows` rows of up to `max_len`
   // positions are allocated here; attend() allocates nothing.
   AttentionDriver(const AttentionShape& shape, const Codec& k, const Codec& v, int max_rows,
-                  int max_len, ThreadPool& pool);
+                  int max_len, ThreadPool& pool, const QueryPass& pass = {});
 
   // The result of a row depends only on its own q and on the stored bytes that it sees: not on the
   // other rows, the pieces, the threads or the physical place of the rows, bit for bit.
@@ -83,7 +91,7 @@ class AttentionDriver {
     float* l = nullptr;      // (queries, kTileRows): of one split, see SoftmaxStates
     float* m = nullptr;      // (queries): of one split
     float* total = nullptr;  // (queries, v_dim): of the splits so far
-    float* rows = nullptr;   // (kBlock + 1, max(k_dim, v_dim)): decoded
+    float* rows = nullptr;  // (max(kBlock + 1, group), max(k_dim, v_dim)): decoded rows, or queries
     std::vector<AttentionState> totals;
   };
 
@@ -94,6 +102,8 @@ class AttentionDriver {
   int splits_of(const Item& item) const;
   int queries_of(const Item& item) const;
   QueryAt query_at(const Item& item, int query) const;
+  const float* query(const Item& item, int index) const;
+  float* output(const Item& item, int index) const;
   Block block_of(const Item& item, const BlockWalk::Step& step) const;
   SoftmaxStates states_of(const Block& block, const Scratch& scratch) const;
 
@@ -118,6 +128,8 @@ class AttentionDriver {
   const AttentionShape shape_;
   const Codec& k_;
   const Codec& v_;
+  const QueryPass pass_;
+  const RotateHeads rotate_;
   const SoftmaxKernels softmax_;
   const int group_;  // query heads of a KV head
   const int max_rows_, max_len_;

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "engines/attention/cache_testing.h"
+#include "engines/codecs/simd.h"
 #include "engines/core/check.h"
 
 namespace kvmark {
@@ -66,6 +67,32 @@ TEST(Attention, KeysAndValuesMayDifferInFormatAndDimension) {
   const auto out = attend(driver, shape, {&cache.span(), 1}, q.data(), 0, 41);
   EXPECT_LE(relative_rms(out, cache.reference(q.data(), 0, 41)),
             std::max(k.tolerance, v.tolerance));
+}
+
+// As if the caller had done it to each row before. A group may be larger than a block of rows.
+TEST(Attention, QueriesAreTurnedToTheirPositionsAndScaled) {
+  ThreadPool pool(2);
+  for (const AttentionShape& shape :
+       {AttentionShape{6, 2, 20, 20}, AttentionShape{2 * kBlock, 1, 24, 8}}) {
+    constexpr int kFirst = 30, kNew = 21, kLength = kFirst + kNew;
+    const Codec& f32 = codec("f32");
+    TestCache cache(shape, f32, f32, kLength);
+    cache.append_random(kLength, 3);
+    const RopeTable table({.theta = 100, .dims = 16, .pairing = RopePairing::halves}, kLength);
+    const float scale = 0.3f;
+    const auto q = random_queries(shape, kNew, 4);
+    std::vector<float> turned(q.size());
+    const int row_floats = shape.heads * shape.k_dim;
+    for (int row = 0; row < kNew; ++row) {
+      rotate_heads(chosen_simd_target())(q.data() + row * row_floats, shape.heads, shape.k_dim,
+                                         table.at(kFirst + row), scale,
+                                         turned.data() + row * row_floats);
+    }
+    AttentionDriver plain(shape, f32, f32, kNew, kLength, pool);
+    AttentionDriver turning(shape, f32, f32, kNew, kLength, pool, {&table, scale});
+    EXPECT_TRUE(same_bits(attend(turning, shape, {&cache.span(), 1}, q.data(), kFirst, kNew),
+                          attend(plain, shape, {&cache.span(), 1}, turned.data(), kFirst, kNew)));
+  }
 }
 
 TEST(Attention, SizesAroundBlocksAndSplits) {

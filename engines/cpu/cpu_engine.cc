@@ -11,10 +11,7 @@
 #include "engines/attention/rope.h"
 #include "engines/catalog/catalog.h"
 #include "engines/catalog/store_spec.h"
-#include "engines/codecs/simd.h"
-#include "engines/core/buffer.h"
 #include "engines/cpu/cpu_engine_append.h"
-#include "engines/cpu/fork.h"
 #include "engines/layouts/paged_store.h"
 #include "engines/layouts/workspace_store.h"
 
@@ -45,22 +42,19 @@ class CpuEngine : public KvEngine {
             const CpuEngineOptions& options)
       : KvEngine(spec),
         engine_(engine),
-        pool_(pool),
         k_(*find_codec(engine.k_codec)),
         v_(*find_codec(engine.v_codec)),
         rope_(spec.rope ? std::optional<RopeTable>(std::in_place, *spec.rope, spec.max_len)
                         : std::nullopt),
-        rotate_(rotate_heads(chosen_simd_target())),
         store_(make_store(engine, spec, options)),
         appender_(spec, k_, v_, rope_ ? &*rope_ : nullptr, pool),
         driver_({spec.heads, spec.kv_heads, spec.k_dim, spec.v_dim}, k_, v_, spec.max_rows,
-                spec.max_len, pool),
-        q_(static_cast<size_t>(spec.max_rows) * static_cast<size_t>(q_cols()) * sizeof(float)) {
+                spec.max_len, pool,
+                {.rope = rope_ ? &*rope_ : nullptr,
+                 .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(spec.k_dim)))}) {
     const auto seqs = static_cast<size_t>(spec.max_seqs);
     spans_.reserve(seqs);
     queries_.reserve(seqs);
-    last_rows_.reserve(seqs);
-    positions_.reserve(static_cast<size_t>(spec.max_rows));
   }
 
   std::string kernel() const override {
@@ -92,24 +86,17 @@ class CpuEngine : public KvEngine {
   std::vector<Event> do_take_events() override { return store_->take_events(); }
 
  private:
-  int q_cols() const { return spec().heads * spec().k_dim; }
-  void rotate_queries(Outputs outputs, Tensor q, int wanted);
-  void plan_queries(Outputs outputs, Tensor out);
+  void plan_queries(Outputs outputs, Tensor q, Tensor out);
 
   const EngineSpec engine_;
-  ThreadPool& pool_;
   const Codec& k_;
   const Codec& v_;
   std::optional<RopeTable> rope_;
-  const RotateHeads rotate_;
   std::unique_ptr<RowStore> store_;
   RowAppender appender_;
   AttentionDriver driver_;
-  Buffer q_;  // (wanted rows, heads · k_dim), rotated and scaled
 
   // Of the open step.
-  std::vector<int> positions_;       // by fed row
-  std::vector<int> last_rows_;       // by piece: its last fed row
   std::vector<Span> spans_;          // by piece: its sequence in the layer at hand
   std::vector<QueryPiece> queries_;  // by piece
   int stored_layer_ = -1;            // the layer attended last, also after the step
@@ -119,12 +106,6 @@ class CpuEngine : public KvEngine {
 std::optional<Refusal> CpuEngine::do_begin(std::span<const Piece> pieces) {
   if (auto refusal = store_->begin(pieces)) return refusal;
   appender_.plan(pieces);
-  positions_.clear();
-  last_rows_.clear();
-  for (const Piece& piece : pieces) {
-    for (int i = 0; i < piece.rows; ++i) positions_.push_back(piece.first + i);
-    last_rows_.push_back(static_cast<int>(positions_.size()) - 1);
-  }
   stored_layer_ = -1;
   return std::nullopt;
 }
@@ -140,39 +121,23 @@ void CpuEngine::do_attend(int layer, Outputs outputs, Tensor q, Tensor k, Tensor
   if (outputs == Outputs::none) return;
 
   enter(Phase::attend);
-  rotate_queries(outputs, q, out.rows);
-  plan_queries(outputs, out);
+  plan_queries(outputs, q, out);
   driver_.attend(queries_);
 }
 
-// q_(i, ·) = rope(q of the i-th row that wants an output) / √k_dim; q itself belongs to the caller.
-void CpuEngine::rotate_queries(Outputs outputs, Tensor q, int wanted) {
-  const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(spec().k_dim)));
-  const int threads = threads_worth(pool_, int64_t{wanted} * q_cols());
-  // To hand out single rows would take as long as to rotate them.
-  const int block = std::max(1, ceil_div(wanted, kPartsPerThread * threads));
-  run_on(threads, pool_, ceil_div(wanted, block), [&](int index, int /*thread*/) {
-    for (int i = index * block; i < std::min(wanted, (index + 1) * block); ++i) {
-      const int row = outputs == Outputs::all ? i : last_rows_[static_cast<size_t>(i)];
-      rotate_(q.row(row), spec().heads, spec().k_dim,
-              rope_ ? rope_->at(positions_[static_cast<size_t>(row)]) : Rotation(), scale,
-              q_.as<float>() + int64_t{i} * q_cols());
-    }
-  });
-}
-
-void CpuEngine::plan_queries(Outputs outputs, Tensor out) {
+void CpuEngine::plan_queries(Outputs outputs, Tensor q, Tensor out) {
   queries_.clear();
-  int row = 0;
+  int fed = 0, wanted = 0;  // rows of the pieces before
   for (size_t i = 0; i < spans_.size(); ++i) {
     const Piece& piece = pieces()[i];
     const int rows = outputs == Outputs::all ? piece.rows : 1;
+    fed += piece.rows;
     queries_.push_back({.spans = {&spans_[i], 1},
                         .first_position = piece.first + piece.rows - rows,
                         .rows = rows,
-                        .q = q_.as<float>() + int64_t{row} * q_cols(),
-                        .out = out.row(row)});
-    row += rows;
+                        .q = q.row(fed - rows),
+                        .out = out.row(wanted)});
+    wanted += rows;
   }
 }
 

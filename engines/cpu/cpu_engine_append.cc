@@ -11,6 +11,10 @@ namespace {
 
 constexpr int kTaskRows = 32;
 constexpr int kCacheLineFloats = 16;
+// Parts of a loop a thread, so that the last ones even out.
+constexpr int kPartsPerThread = 4;
+
+int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 // The engine owns the memory that its spans point to; spans are const for those who only read.
 std::byte* writable(const std::byte* tile) { return const_cast<std::byte*>(tile); }

@@ -10,10 +10,6 @@ namespace kvmark {
 // Twice the floats at which two awake threads, forked and joined, rotate and encode as fast as the
 // caller alone.
 inline constexpr int64_t kFloatsWorthAFork = 4096;
-// Parts of a loop a thread, so that the last ones even out.
-inline constexpr int kPartsPerThread = 4;
-
-inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 // How many threads a loop over `floats` floats is worth: all, or the caller's.
 inline int threads_worth(const ThreadPool& pool, int64_t floats) {
