@@ -30,12 +30,15 @@ constexpr uint64_t kPairMask = 0x0000ffff0000ffffull;  // two of four 16-bit par
 
 HWY_INLINE Words multiply(Words a, uint64_t b) { return hn::Mul(a, hn::Set(kWords, b)); }
 
-// hash_at of the lanes' indices.
-HWY_INLINE Words hash_lanes(uint64_t stream, Words index) {
-  Words z = hn::Add(hn::Set(kWords, stream + kGolden), multiply(index, kGolden));
+HWY_INLINE Words mix_lanes(Words z) {
   z = multiply(hn::Xor(z, hn::ShiftRight<30>(z)), kMixFirst);
   z = multiply(hn::Xor(z, hn::ShiftRight<27>(z)), kMixSecond);
   return hn::Xor(z, hn::ShiftRight<31>(z));
+}
+
+// The hashes of neighbouring indices: hash_at(stream, first + lane), lane · kGolden in `lanes`.
+HWY_INLINE Words hash_lanes(uint64_t stream, uint64_t first, Words lanes) {
+  return mix_lanes(hn::Add(hn::Set(kWords, stream + (first + 1) * kGolden), lanes));
 }
 
 // bell_of of the lanes, in the low halves of the words.
@@ -47,12 +50,13 @@ HWY_INLINE Words bell_lanes(Words hash) {
 
 int bell_vectors(uint64_t stream, uint64_t first, int n, float scale, float* out) {
   const int words = static_cast<int>(hn::Lanes(kWords));
+  const Words lanes = multiply(hn::Iota(kWords, 0), kGolden);
   const auto mean = hn::Set(kInts, kBellMean);
   const auto scales = hn::Set(kFloats, scale);
   int i = 0;
   for (; i + 2 * words <= n; i += 2 * words) {
-    const Words low = bell_lanes(hash_lanes(stream, hn::Iota(kWords, first + i)));
-    const Words high = bell_lanes(hash_lanes(stream, hn::Iota(kWords, first + i + words)));
+    const Words low = bell_lanes(hash_lanes(stream, first + i, lanes));
+    const Words high = bell_lanes(hash_lanes(stream, first + i + words, lanes));
     const auto sums = hn::ConcatEven(kInts, hn::BitCast(kInts, high), hn::BitCast(kInts, low));
     const auto bells = hn::ConvertTo(kFloats, hn::Sub(sums, mean));
     hn::StoreU(hn::Mul(bells, scales), kFloats, out + i);
@@ -64,6 +68,7 @@ int bell_vectors(uint64_t stream, uint64_t first, int n, float scale, float* out
 // third, `odd` the second and fourth.
 int walk_vectors(uint64_t stream, int position, int n, const float* scales, float* out) {
   const int words = static_cast<int>(hn::Lanes(kWords)), hashes = walk_hashes(n);
+  const Words lanes = multiply(hn::Iota(kWords, 0), kGolden);
   const Words mask = hn::Set(kWords, kPairMask);
   const auto mean = hn::Set(kInts, kWalkMean);
   int at = 0;  // hash
@@ -71,7 +76,7 @@ int walk_vectors(uint64_t stream, int position, int n, const float* scales, floa
     Words even = hn::Zero(kWords), odd = hn::Zero(kWords);
     for (int back = 0; back < kWalkMemory; ++back) {
       const uint64_t row = walk_row_index(position, back) * hashes;
-      const Words hash = hash_lanes(stream, hn::Iota(kWords, row + at));
+      const Words hash = hash_lanes(stream, row + at, lanes);
       even = hn::Add(even, hn::And(hash, mask));
       odd = hn::Add(odd, hn::And(hn::ShiftRight<16>(hash), mask));
     }
