@@ -79,7 +79,10 @@ class FakeWorker {
   Json verified(const Json& request) {
     const bool right = fault_ != "incorrect";
     Json loss;
-    if (!request["reference"].is_null()) {
+    if (request.contains("write")) {
+      std::ofstream(request["write"].get<std::string>()) << "reference";
+      loss = {{"reference", "full/f32"}, {"attend_rel_rms", 0.0}};
+    } else if (!request["reference"].is_null()) {
       std::ifstream file(request["reference"].get<std::string>());
       std::string text;
       file >> text;
