@@ -91,6 +91,7 @@ TEST_F(GroupRunTest, EveryCaseGetsAValidRow) {
     EXPECT_EQ(row["digest"], "d1");
     EXPECT_EQ(row["kernel"], "generic");
     EXPECT_EQ(row["env"]["simd"], "FAKE");
+    EXPECT_EQ(row["env"]["blas"], "FakeLake");
     EXPECT_EQ(row["sampling"]["rounds"], 2);
     EXPECT_EQ(row["sampling"]["stop_reason"], "cap");
     EXPECT_EQ(row["sampling"]["interleaved"], true);

@@ -18,6 +18,7 @@
 #include "bench/run/workload.h"
 #include "engines/codecs/codec.h"
 #include "engines/core/check.h"
+#include "engines/cpu/cpu_backend.h"
 
 namespace kvmark {
 namespace {
@@ -89,6 +90,7 @@ class Worker {
     return {{"reply", "ready"},
             {"kernel", workload_->engine().kernel()},
             {"simd", simd_target()},
+            {"blas", blas_core()},
             {"weight_bytes", workload_->weight_bytes()},
             {"kv_reserved_bytes", workload_->engine().footprint().reserved_bytes}};
   }
