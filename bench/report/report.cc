@@ -71,6 +71,9 @@ constexpr std::string_view kWholeRun = "whole run of ";
 constexpr std::string_view kWholeRunDefinition =
     "whole run: start to last token, median of the rounds. slope: exponent with which the time so "
     "far grows with the tokens, over the last half: 1 linear, 2 quadratic.";
+constexpr std::string_view kOverviewDefinition =
+    "tables of formats: medians over rounds; a speed is a ratio of attention steps, taken round by "
+    "round where the two took turns.";
 constexpr std::string_view kApartDefinition =
     "†: not measured side by side with the engine that it is compared with, so a drift of the "
     "machine may be part of the speed-up.";
@@ -292,7 +295,16 @@ bool has_whole_runs(const std::vector<Section>& sections) {
   });
 }
 
-std::vector<std::string> footer_of(Records records, const std::vector<Section>& sections) {
+bool has_mark(const std::vector<Section>& tables, std::string_view mark) {
+  return any_row(tables, [&](const Row& row) {
+    return std::any_of(row.cells.begin(), row.cells.end(),
+                       [&](const std::string& cell) { return cell.ends_with(mark); });
+  });
+}
+
+// `side_by_side`: the tables of the overview.
+std::vector<std::string> footer_of(Records records, const std::vector<Section>& sections,
+                                   const std::vector<Section>& side_by_side) {
   std::vector<std::string> lines;
   if (std::string presets = preset_line(records); !presets.empty()) lines.push_back(presets);
   std::vector<std::string> doubts;
@@ -322,7 +334,8 @@ std::vector<std::string> footer_of(Records records, const std::vector<Section>& 
   if (any_row(sections, [](const Row& row) { return row.cells.back().starts_with(kRoughMark); })) {
     lines.emplace_back(kRoughDefinition);
   }
-  if (any_row(sections, [](const Row& row) { return row.cells.back().ends_with(kApartMark); })) {
+  if (!side_by_side.empty()) lines.emplace_back(kOverviewDefinition);
+  if (has_mark(sections, kApartMark) || has_mark(side_by_side, kApartMark)) {
     lines.emplace_back(kApartDefinition);
   }
   return lines;
@@ -342,8 +355,9 @@ std::string table(Records records) {
   std::string out;
   const std::vector<Section> sections = sections_of(records);
   for (const Section& section : sections) out += render(section) + "\n";
-  for (const Section& section : overview(records)) out += render(section) + "\n";
-  for (const std::string& line : footer_of(records, sections)) out += wrapped(line);
+  const std::vector<Section> side_by_side = overview(records);
+  for (const Section& section : side_by_side) out += render(section) + "\n";
+  for (const std::string& line : footer_of(records, sections, side_by_side)) out += wrapped(line);
   return out;
 }
 
@@ -352,8 +366,10 @@ std::string markdown(Records records) {
   std::string out;
   const std::vector<Section> sections = sections_of(records);
   for (const Section& section : sections) out += markdown_of(section) + "\n";
-  for (const Section& section : overview(records)) out += markdown_of(section) + "\n";
-  for (const std::string& line : footer_of(records, sections)) out += fmt::format("- {}\n", line);
+  const std::vector<Section> side_by_side = overview(records);
+  for (const Section& section : side_by_side) out += markdown_of(section) + "\n";
+  for (const std::string& line : footer_of(records, sections, side_by_side))
+    out += fmt::format("- {}\n", line);
   return out;
 }
 
