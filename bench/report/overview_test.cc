@@ -1,5 +1,6 @@
 #include "bench/report/overview.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,13 +56,11 @@ std::vector<std::string> lines_of(const std::vector<Json>& records, const std::s
   std::vector<std::string> lines;
   for (const Section& section : overview(records)) {
     if (!section.heading.starts_with(heading)) continue;
-    std::string titles;
-    for (const Heading& h : section.columns) titles += (titles.empty() ? "" : " | ") + h.title;
-    lines.push_back(titles);
+    std::vector<std::string> titles;
+    for (const Heading& h : section.columns) titles.push_back(h.title);
+    lines.push_back(fmt::format("{}", fmt::join(titles, " | ")));
     for (const Row& r : section.rows) {
-      std::string line;
-      for (const std::string& cell : r.cells) line += (line.empty() ? "" : " | ") + cell;
-      lines.push_back(line);
+      lines.push_back(fmt::format("{}", fmt::join(r.cells, " | ")));
     }
   }
   return lines;

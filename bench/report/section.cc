@@ -79,7 +79,11 @@ std::string render(const Section& section) {
 
   std::string out = wrapped(section.heading);
   if (!section.baseline.empty()) out += section.baseline + "\n";
-  out += trimmed(line_of(titles, widths)) + trimmed(line_of(units, widths)) + rule + "\n";
+  out += trimmed(line_of(titles, widths));
+  const bool has_units = std::any_of(units.begin(), units.end(),
+                                     [](const std::string& unit) { return !unit.empty(); });
+  if (has_units) out += trimmed(line_of(units, widths));
+  out += rule + "\n";
   for (const Row& row : section.rows) {
     std::string line = line_of(row.cells, widths);
     if (!row.has_figures) {
