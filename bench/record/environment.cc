@@ -120,6 +120,10 @@ std::vector<std::string> doubts_about(const MachineState& machine) {
     doubts.push_back(fmt::format("CPU quota of {:.2g} cores", *machine.cpu_quota));
   }
   if (machine.vm.value_or(false)) doubts.emplace_back("virtual machine");
+  if (machine.blas_coretype) {
+    doubts.push_back(fmt::format("OPENBLAS_CORETYPE={} may slow matrix products down; unset it",
+                                 *machine.blas_coretype));
+  }
   return doubts;
 }
 
@@ -136,6 +140,7 @@ MachineState sample_machine(const SystemPaths& paths) {
   machine.huge_pages =
       huge_pages_on_request(first_line(paths.sys + "/kernel/mm/transparent_hugepage/enabled"));
   machine.vm = in_virtual_machine(paths.proc);
+  if (const char* core = std::getenv("OPENBLAS_CORETYPE")) machine.blas_coretype = core;
   return machine;
 }
 
@@ -155,6 +160,7 @@ Json environment(const EnvironmentInput& input) {
                     : Json();
   env["cpu"] = text_or_null(cpu_model());
   env["simd"] = text_or_null(input.simd);
+  env["blas"] = text_or_null(input.blas);
   env["huge_pages"] = value_or_null(machine.huge_pages);
   env["cores"] = value_or_null(machine.cores);
   env["governor"] = value_or_null(machine.governor);

@@ -16,8 +16,9 @@ struct MachineState {
   std::optional<double> load;       // average of the last minute
   std::optional<double> cpu_quota;  // cores' worth of time that the control group may use
   std::optional<std::string> governor;
-  std::optional<bool> huge_pages;  // the kernel gives them to memory that asks (madvise)
-  std::optional<bool> vm;          // a virtual machine
+  std::optional<bool> huge_pages;            // the kernel gives them to memory that asks (madvise)
+  std::optional<bool> vm;                    // a virtual machine
+  std::optional<std::string> blas_coretype;  // OPENBLAS_CORETYPE, which overrides OpenBLAS's choice
 };
 // What cannot be found out is left out.
 MachineState sample_machine(const SystemPaths& paths = {});
@@ -26,6 +27,7 @@ MachineState sample_machine(const SystemPaths& paths = {});
 struct EnvironmentInput {
   MachineState machine;
   std::string simd;                   // the SIMD target in use; "": null
+  std::string blas;                   // whose kernels the BLAS library uses; "": null
   std::optional<std::string> gpu;     // name of the device
   std::string started;                // of the case, as from utc_now(); "": null
   std::vector<std::string> unstable;  // further reasons not to trust timings

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -12,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // A made-up /proc, /sys and /sys/fs/cgroup.
@@ -43,13 +45,14 @@ std::vector<std::string> unstable(const MachineState& machine) {
 }
 
 TEST_F(FakeMachine, WhatCannotBeFoundOutIsNull) {
+  unsetenv("OPENBLAS_CORETYPE");
   const MachineState machine = sample();
   EXPECT_FALSE(machine.load || machine.cpu_quota || machine.governor || machine.vm);
   EXPECT_FALSE(machine.huge_pages.has_value());
   EnvironmentInput input;
   input.machine = machine;
   const auto env = environment(input);
-  for (const char* key : {"load", "governor", "huge_pages", "vm", "started"}) {
+  for (const char* key : {"load", "governor", "huge_pages", "vm", "started", "blas"}) {
     EXPECT_TRUE(env[key].is_null()) << key;
   }
   EXPECT_THAT(unstable(machine), IsEmpty());
@@ -85,17 +88,28 @@ TEST(Environment, SaysWhatSpeaksAgainstTimings) {
   machine.governor = "powersave";
   machine.cpu_quota = 1.5;
   machine.vm = true;
+  machine.blas_coretype = "Haswell";
   EXPECT_THAT(unstable(machine),
               ElementsAre("CPU governor powersave", "load 1.3 on 2 cores before the run",
-                          "CPU quota of 1.5 cores", "virtual machine"));
+                          "CPU quota of 1.5 cores", "virtual machine",
+                          HasSubstr("OPENBLAS_CORETYPE=Haswell")));
+}
+
+TEST_F(FakeMachine, SeesThatOpenBlasIsTold) {
+  setenv("OPENBLAS_CORETYPE", "Haswell", 1);
+  EXPECT_EQ(sample().blas_coretype, "Haswell");
+  unsetenv("OPENBLAS_CORETYPE");
+  EXPECT_FALSE(sample().blas_coretype.has_value());
 }
 
 TEST(Environment, TakesTheStartAndFurtherDoubtsFromTheCaller) {
   EnvironmentInput input;
   input.started = "2026-01-31T12:34:56Z";
+  input.blas = "SkylakeX";
   input.unstable = {"a doubt"};
   const auto env = environment(input);
   EXPECT_EQ(env["started"], "2026-01-31T12:34:56Z");
+  EXPECT_EQ(env["blas"], "SkylakeX");
   EXPECT_THAT(env["unstable"], Contains("a doubt"));
 }
 

@@ -289,6 +289,9 @@ constexpr RecordField kFields[] = {
     env_field("env.os", text, "", "Operating system, its version and the architecture."),
     env_field("env.cpu", text, "", "Processor."),
     env_field("env.simd", text, "", "SIMD target in use."),
+    env_field("env.blas", text, "",
+              "Processor whose kernels the BLAS library uses for matrix products; null where no "
+              "worker told."),
     env_field(
         "env.huge_pages", boolean, "",
         "The kernel gives huge pages to the caches' memory, which asks for them; null where it "

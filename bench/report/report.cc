@@ -10,34 +10,33 @@
 #include <vector>
 
 #include "bench/report/format.h"
+#include "bench/report/overview.h"
 #include "bench/report/row.h"
 #include "bench/report/scaling.h"
+#include "bench/report/section.h"
 
 namespace kvmark {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kWidth = 140;     // of a terminal that most have
-constexpr size_t kLeastNote = 20;  // of a reason, however long the engine's name
-
-struct Heading {
+struct Column {
   std::string_view title, unit;
 };
-constexpr std::array<Heading, 14> kColumns = {{{"engine", ""},
-                                               {"context", "tokens"},
-                                               {"decode", "tok/s"},
-                                               {"TPOT mean", "ms"},
-                                               {"ITL p50", "ms"},
-                                               {"ITL p99", "ms"},
-                                               {"TTFT", "ms"},
-                                               {"of ceiling", "%"},
-                                               {"KV live", "bytes"},
-                                               {"reserved", "bytes"},
-                                               {"KV/token", "bytes"},
-                                               {"correct", "rel. RMS"},
-                                               {"loss", ""},
-                                               {"speed-up", "×"}}};
+constexpr std::array<Column, 14> kColumns = {{{"engine", ""},
+                                              {"context", "tokens"},
+                                              {"decode", "tok/s"},
+                                              {"TPOT mean", "ms"},
+                                              {"ITL p50", "ms"},
+                                              {"ITL p99", "ms"},
+                                              {"TTFT", "ms"},
+                                              {"of ceiling", "%"},
+                                              {"KV live", "bytes"},
+                                              {"reserved", "bytes"},
+                                              {"KV/token", "bytes"},
+                                              {"correct", "rel. RMS"},
+                                              {"loss", ""},
+                                              {"speed-up", "×"}}};
 constexpr size_t kCeilingColumn = 7;  // left out where no row has a figure there
 
 constexpr std::string_view kDefinitions[] = {
@@ -66,23 +65,18 @@ constexpr std::string_view kAboveDefinition =
     "‡: faster than that read: a cache effect, or bytes counted that were not read.";
 constexpr std::string_view kRoughDefinition = "~: of fewer than 6 rounds, so without an interval.";
 constexpr std::string_view kGenericDefinition =
-    "generic kernels: some formats are decoded to f32 first here; compare their bytes and losses, "
-    "not their speed.";
+    "generic kernels decode to f32 first; compare the bytes and losses of these formats, not their "
+    "speed: ";
 constexpr std::string_view kWholeRun = "whole run of ";
 constexpr std::string_view kWholeRunDefinition =
     "whole run: start to last token, median of the rounds. slope: exponent with which the time so "
     "far grows with the tokens, over the last half: 1 linear, 2 quadratic.";
+constexpr std::string_view kOverviewDefinition =
+    "tables of formats: medians over rounds; a speed is a ratio of attention steps, taken round by "
+    "round where the two took turns.";
 constexpr std::string_view kApartDefinition =
     "†: not measured side by side with the engine that it is compared with, so a drift of the "
     "machine may be part of the speed-up.";
-
-struct Section {
-  std::string heading;
-  std::string baseline;  // "" where no row is ok
-  std::vector<Heading> columns;
-  std::vector<Row> rows;
-  std::vector<std::string> lines;  // below the rows: missed gates, then whole runs, a line a length
-};
 
 // ---- Which rows belong together ----
 
@@ -210,8 +204,9 @@ void drop_if_empty(size_t column, Section& section) {
 Section section_of(const Group& group, const std::vector<std::string>& varying) {
   const Json* baseline = baseline_of(group);
   const std::map<std::string, const Json*> baselines = baselines_of(group, baseline);
-  Section section{
-      heading_of(*group.front(), varying), "", {kColumns.begin(), kColumns.end()}, {}, {}};
+  Section section{heading_of(*group.front(), varying), "", {}, {}, {}};
+  for (const Column& c : kColumns)
+    section.columns.push_back({std::string(c.title), std::string(c.unit)});
   if (baseline) {
     section.baseline = fmt::format("speed-up against {}", engine_label(*baseline));
   }
@@ -264,6 +259,15 @@ std::string preset_line(Records records) {
   return names.empty() ? "" : fmt::format("engines: {}", fmt::join(names, ", "));
 }
 
+std::vector<std::string> generic_formats(Records records) {
+  std::vector<std::string> formats;
+  for (const Json& record : records) {
+    if (!has_figures(record) || value_at(record, "kernel") != "generic") continue;
+    add_once(formats, engine_format(record));
+  }
+  return formats;
+}
+
 std::string machine_line(const Json& env) {
   const auto known = [&](const char* key) {
     const Json& value = value_at(env, key);
@@ -291,7 +295,16 @@ bool has_whole_runs(const std::vector<Section>& sections) {
   });
 }
 
-std::vector<std::string> footer_of(Records records, const std::vector<Section>& sections) {
+bool has_mark(const std::vector<Section>& tables, std::string_view mark) {
+  return any_row(tables, [&](const Row& row) {
+    return std::any_of(row.cells.begin(), row.cells.end(),
+                       [&](const std::string& cell) { return cell.ends_with(mark); });
+  });
+}
+
+// `side_by_side`: the tables of the overview.
+std::vector<std::string> footer_of(Records records, const std::vector<Section>& sections,
+                                   const std::vector<Section>& side_by_side) {
   std::vector<std::string> lines;
   if (std::string presets = preset_line(records); !presets.empty()) lines.push_back(presets);
   std::vector<std::string> doubts;
@@ -303,10 +316,8 @@ std::vector<std::string> footer_of(Records records, const std::vector<Section>& 
   if (!doubts.empty()) {
     lines.push_back(fmt::format("timings may be noisy: {}", fmt::join(doubts, "; ")));
   }
-  if (std::any_of(records.begin(), records.end(), [](const Json& record) {
-        return has_figures(record) && value_at(record, "kernel") == "generic";
-      })) {
-    lines.emplace_back(kGenericDefinition);
+  if (const auto formats = generic_formats(records); !formats.empty()) {
+    lines.push_back(fmt::format("{}{}.", kGenericDefinition, fmt::join(formats, ", ")));
   }
   for (std::string& line : scaling_lines(records)) lines.push_back(std::move(line));
   for (std::string_view definition : kDefinitions) lines.emplace_back(definition);
@@ -323,115 +334,11 @@ std::vector<std::string> footer_of(Records records, const std::vector<Section>& 
   if (any_row(sections, [](const Row& row) { return row.cells.back().starts_with(kRoughMark); })) {
     lines.emplace_back(kRoughDefinition);
   }
-  if (any_row(sections, [](const Row& row) { return row.cells.back().ends_with(kApartMark); })) {
+  if (!side_by_side.empty()) lines.emplace_back(kOverviewDefinition);
+  if (has_mark(sections, kApartMark) || has_mark(side_by_side, kApartMark)) {
     lines.emplace_back(kApartDefinition);
   }
   return lines;
-}
-
-// ---- Rendering ----
-
-std::vector<size_t> widths_of(const Section& section) {
-  std::vector<size_t> widths;
-  for (const Heading& column : section.columns) {
-    widths.push_back(std::max(columns_of(column.title), columns_of(column.unit)));
-  }
-  for (const Row& row : section.rows) {
-    for (size_t i = 0; i < row.cells.size(); ++i) {
-      widths[i] = std::max(widths[i], columns_of(row.cells[i]));
-    }
-  }
-  return widths;
-}
-
-// Engine names to the left, figures to the right.
-std::string line_of(const std::vector<std::string>& cells, const std::vector<size_t>& widths) {
-  std::string line = pad_right(cells[0], widths[0]);
-  for (size_t i = 1; i < cells.size(); ++i)
-    line += fmt::format("  {}", pad_left(cells[i], widths[i]));
-  return line;
-}
-
-std::string trimmed(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line + "\n";
-}
-
-// Breaks between words; further lines are indented.
-std::string wrapped(std::string_view text) {
-  std::string out, line;
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-    if (!line.empty() && columns_of(line) + 1 + columns_of(word) > kWidth) {
-      out += line + "\n";
-      line = " ";
-    }
-    if (!line.empty()) line += " ";
-    line += word;
-  }
-  return out + line + "\n";
-}
-
-std::string render(const Section& section) {
-  const std::vector<size_t> widths = widths_of(section);
-  std::vector<std::string> titles, units;
-  size_t total = 0;
-  for (size_t i = 0; i < section.columns.size(); ++i) {
-    titles.emplace_back(section.columns[i].title);
-    units.emplace_back(section.columns[i].unit);
-    total += widths[i] + (i > 0 ? 2 : 0);
-  }
-  std::string rule;
-  for (size_t i = 0; i < total; ++i) rule += "─";
-
-  std::string out = wrapped(section.heading);
-  if (!section.baseline.empty()) out += section.baseline + "\n";
-  out += trimmed(line_of(titles, widths)) + trimmed(line_of(units, widths)) + rule + "\n";
-  for (const Row& row : section.rows) {
-    std::string line = line_of(row.cells, widths);
-    if (!row.has_figures) {
-      const size_t used = columns_of(line) + 2, limit = std::max(kWidth, total);
-      const size_t room = std::max(kLeastNote, limit - std::min(limit, used));
-      line += fmt::format("  {}", clip(row.note, room));
-    }
-    out += trimmed(std::move(line));
-  }
-  for (const std::string& line : section.lines) out += wrapped(line);
-  return out;
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '|') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-std::string markdown_of(const Section& section) {
-  std::string out = fmt::format("**{}**", section.heading);
-  if (!section.baseline.empty()) out += fmt::format("; {}", section.baseline);
-  out += "\n\n|";
-  for (const Heading& column : section.columns) {
-    out += column.unit.empty() ? fmt::format(" {} |", column.title)
-                               : fmt::format(" {}, {} |", column.title, column.unit);
-  }
-  out += "\n|:---|";
-  for (size_t i = 1; i < section.columns.size(); ++i) out += "---:|";
-  out += "\n";
-  for (const Row& row : section.rows) {
-    out += "|";
-    for (const std::string& cell : row.cells) out += fmt::format(" {} |", escaped(cell));
-    if (!row.has_figures) {
-      out += fmt::format(" {} |", escaped(row.note));
-      for (size_t i = row.cells.size() + 1; i < section.columns.size(); ++i) out += " |";
-    }
-    out += "\n";
-  }
-  for (const std::string& line : section.lines) out += fmt::format("\n{}\n", line);
-  return out;
 }
 
 }  // namespace
@@ -448,7 +355,9 @@ std::string table(Records records) {
   std::string out;
   const std::vector<Section> sections = sections_of(records);
   for (const Section& section : sections) out += render(section) + "\n";
-  for (const std::string& line : footer_of(records, sections)) out += wrapped(line);
+  const std::vector<Section> side_by_side = overview(records);
+  for (const Section& section : side_by_side) out += render(section) + "\n";
+  for (const std::string& line : footer_of(records, sections, side_by_side)) out += wrapped(line);
   return out;
 }
 
@@ -457,7 +366,10 @@ std::string markdown(Records records) {
   std::string out;
   const std::vector<Section> sections = sections_of(records);
   for (const Section& section : sections) out += markdown_of(section) + "\n";
-  for (const std::string& line : footer_of(records, sections)) out += fmt::format("- {}\n", line);
+  const std::vector<Section> side_by_side = overview(records);
+  for (const Section& section : side_by_side) out += markdown_of(section) + "\n";
+  for (const std::string& line : footer_of(records, sections, side_by_side))
+    out += fmt::format("- {}\n", line);
   return out;
 }
 

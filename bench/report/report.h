@@ -14,7 +14,8 @@ using Records = std::span<const nlohmann::ordered_json>;
 // record in the order of context and then of the records; a row without figures shows its reason,
 // and one with figures that misses its gate has it below the rows. Below them, for each length, the
 // seconds of a whole run, how they grow with the tokens, and their ratio to the baseline's; a ratio
-// to a row of another `group_run` is marked. Ends with the definitions of the columns. UTF-8, `—`
+// to a row of another `group_run` is marked. Rows at attention level with intervals are then put
+// side by side, format by format (overview.h). Ends with the definitions of the columns. UTF-8, `—`
 // for null. Records must be valid.
 std::string table(Records records);
 

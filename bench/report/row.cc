@@ -122,6 +122,17 @@ std::string engine_label(const Json& record) {
   return text_of(value_at(record, "case.engine"));
 }
 
+std::string engine_layout(const Json& record) {
+  const std::string engine = text_of(value_at(record, "case.engine"));
+  return engine.substr(0, engine.find('/'));
+}
+
+std::string engine_format(const Json& record) {
+  const std::string engine = text_of(value_at(record, "case.engine"));
+  const size_t slash = engine.find('/');
+  return slash == std::string::npos ? "f32" : engine.substr(slash + 1);
+}
+
 std::string context_label(const Json& record) {
   const Json& prompt = value_at(record, "case.prompt_len");
   const Json& generated = value_at(record, "case.gen_len");

@@ -33,6 +33,10 @@ int64_t length(const nlohmann::ordered_json& record, std::string_view path);
 std::string text_of(const nlohmann::ordered_json& value);
 // The preset, else the engine's name.
 std::string engine_label(const nlohmann::ordered_json& record);
+// The parts of the engine's name: the layout "paged:16", and the format, with a policy where it has
+// one, "int8:g32"; `recompute` alone computes in f32.
+std::string engine_layout(const nlohmann::ordered_json& record);
+std::string engine_format(const nlohmann::ordered_json& record);
 // "128+64": prompt and generated tokens.
 std::string context_label(const nlohmann::ordered_json& record);
 

@@ -84,28 +84,49 @@ CaseRun::CaseRun(const Case& c, const Prediction& predicted, std::string group_r
     : case_(c), predicted_(predicted), group_run_(std::move(group_run)), context_(context) {}
 
 void CaseRun::start(const Reference& reference) {
-  outcome_.started = utc_now();
   guarded([&] {
-    worker_ =
-        std::make_unique<WorkerProcess>(context_.worker, case_label(case_), context_.log_path());
-    const Json sampling = {{"settle_steps", context_.sampling.settle_steps}};
-    outcome_.ready = ask({{"cmd", "prepare"}, {"case", to_json(case_)}, {"sampling", sampling}},
-                         "ready", predicted_.once_s);
-
-    Json verify = {{"cmd", "verify"}, {"reference", nullptr}};
-    if (reference.path) verify["reference"] = *reference.path;
-    const Json verified = ask(verify, "verified", predicted_.once_s + predicted_.round_s);
-    check_verified(verified);
-    outcome_.verified = verified;
-    digest_ = verified["digest"].get<std::string>();
+    prepare();
+    Json request = {{"cmd", "verify"}, {"reference", nullptr}};
+    if (reference.path) request["reference"] = *reference.path;
+    verify(std::move(request));
     if (!reference.path) {
       outcome_.events.push_back({{"kind", "no_reference"}, {"reason", reference.missing_because}});
     }
-    if (!verified["correct"]["passed"].get<bool>()) {
-      outcome_.void_timing = true;
-      end("invalid", why_incorrect(verified["correct"]));
-    }
+    judge();
   });
+}
+
+bool CaseRun::start_as_reference(const std::string& path) {
+  guarded([&] {
+    prepare();
+    verify({{"cmd", "verify"}, {"reference", nullptr}, {"write", path}});
+    judge();
+  });
+  return !written_;
+}
+
+void CaseRun::prepare() {
+  outcome_.started = utc_now();
+  worker_ =
+      std::make_unique<WorkerProcess>(context_.worker, case_label(case_), context_.log_path());
+  const Json sampling = {{"settle_steps", context_.sampling.settle_steps}};
+  outcome_.ready = ask({{"cmd", "prepare"}, {"case", to_json(case_)}, {"sampling", sampling}},
+                       "ready", predicted_.once_s);
+}
+
+void CaseRun::verify(Json request) {
+  const Json verified = ask(std::move(request), "verified", predicted_.once_s + predicted_.round_s);
+  check_verified(verified);
+  outcome_.verified = verified;
+  digest_ = verified["digest"].get<std::string>();
+}
+
+// Ends the case where its results are wrong.
+void CaseRun::judge() {
+  const Json& correct = outcome_.verified["correct"];
+  if (correct["passed"].get<bool>()) return;
+  outcome_.void_timing = true;
+  end("invalid", why_incorrect(correct));
 }
 
 void CaseRun::round() {

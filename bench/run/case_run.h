@@ -51,13 +51,16 @@ class CaseRun {
   CaseRun(const Case& c, const Prediction& predicted, std::string group_run,
           const RunContext& context);
 
-  // Starts the worker: prepare and verify. `reference`: the file of the format-loss reference, or
-  // nothing and why.
+  // The file of the format-loss reference, or nothing and why.
   struct Reference {
     std::optional<std::string> path;
     std::string missing_because;
   };
+  // Starts the worker: prepare and verify.
   void start(const Reference& reference);
+  // The same of the case that the others are compared with: it writes the reference to `path`.
+  // False where it did not get through; its row then says why.
+  bool start_as_reference(const std::string& path);
   // One timed round; ends the sampling when it was the last.
   void round();
   // Another round is due.
@@ -79,6 +82,9 @@ class CaseRun {
  private:
   template <typename Step>
   void guarded(Step step);
+  void prepare();
+  void verify(nlohmann::ordered_json request);
+  void judge();
   nlohmann::ordered_json ask(nlohmann::ordered_json command, const char* expected,
                              double predicted_s);
   void end(const char* status, std::optional<std::string> reason);

@@ -61,11 +61,8 @@ class FakeWorker {
 
   Json reply(const std::string& cmd, const Json& request) {
     if (cmd == "prepare") {
-      return {{"reply", "ready"},
-              {"kernel", "generic"},
-              {"simd", "FAKE"},
-              {"weight_bytes", 1000},
-              {"kv_reserved_bytes", 2000}};
+      return {{"reply", "ready"},   {"kernel", "generic"},  {"simd", "FAKE"},
+              {"blas", "FakeLake"}, {"weight_bytes", 1000}, {"kv_reserved_bytes", 2000}};
     }
     if (cmd == "reference") {
       std::ofstream(request["path"].get<std::string>()) << "reference";
@@ -79,7 +76,10 @@ class FakeWorker {
   Json verified(const Json& request) {
     const bool right = fault_ != "incorrect";
     Json loss;
-    if (!request["reference"].is_null()) {
+    if (request.contains("write")) {
+      std::ofstream(request["write"].get<std::string>()) << "reference";
+      loss = {{"reference", "full/f32"}, {"attend_rel_rms", 0.0}};
+    } else if (!request["reference"].is_null()) {
       std::ifstream file(request["reference"].get<std::string>());
       std::string text;
       file >> text;

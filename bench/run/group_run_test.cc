@@ -15,6 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 using Json = nlohmann::ordered_json;
 
@@ -64,13 +65,16 @@ class GroupRunTest : public testing::Test {
 
   // The engines in the order in which they were asked for rounds, first letters.
   std::string rounds() const {
-    std::istringstream log(read_text(folder_ / "requests"));
+    std::istringstream log(requests());
     std::string engine, cmd, order;
     while (log >> engine >> cmd) {
       if (cmd == "round") order += engine == kA ? 'A' : engine == kB ? 'B' : 'C';
     }
     return order;
   }
+
+  // A line "ENGINE CMD" each.
+  std::string requests() const { return read_text(folder_ / "requests"); }
 
   ScratchFolder folder_;
   nlohmann::json script_;
@@ -87,12 +91,34 @@ TEST_F(GroupRunTest, EveryCaseGetsAValidRow) {
     EXPECT_EQ(row["digest"], "d1");
     EXPECT_EQ(row["kernel"], "generic");
     EXPECT_EQ(row["env"]["simd"], "FAKE");
+    EXPECT_EQ(row["env"]["blas"], "FakeLake");
     EXPECT_EQ(row["sampling"]["rounds"], 2);
     EXPECT_EQ(row["sampling"]["stop_reason"], "cap");
     EXPECT_EQ(row["sampling"]["interleaved"], true);
     EXPECT_EQ(row["group_run"], rows_[0]["group_run"]);
-    EXPECT_EQ(row["accuracy"]["loss"]["attend_rel_rms"], 0.01);
   }
+}
+
+TEST_F(GroupRunTest, TheCaseThatIsTheReferenceMakesIt) {
+  run({kC, kA, kB});
+  EXPECT_EQ(row(kA)["accuracy"]["loss"]["attend_rel_rms"], 0);
+  EXPECT_EQ(row(kB)["accuracy"]["loss"]["attend_rel_rms"], 0.01);
+  EXPECT_EQ(row(kC)["accuracy"]["loss"]["attend_rel_rms"], 0.01);
+  EXPECT_THAT(requests(), StartsWith(kA + std::string(" prepare"))) << "before the others";
+  EXPECT_THAT(requests(), Not(HasSubstr(" reference")));
+  EXPECT_EQ(rounds(), "CABBAC") << "the rounds keep the plan's order";
+}
+
+TEST_F(GroupRunTest, AnotherWorkerMakesTheReferenceWhereTheCaseCannot) {
+  fault(kA, "verify", "kill");
+  run({kA, kB});
+  EXPECT_EQ(row(kA)["status"], "failed");
+  EXPECT_EQ(row(kB)["accuracy"]["loss"]["attend_rel_rms"], 0.01);
+  EXPECT_THAT(requests(), HasSubstr(kA + std::string(" reference")));
+  rows_.clear();
+  script_.erase("engines");
+  run({kB, kC});
+  EXPECT_EQ(row(kB)["accuracy"]["loss"]["attend_rel_rms"], 0.01);
 }
 
 TEST_F(GroupRunTest, RoundsGoForthAndBack) {

@@ -303,8 +303,12 @@ Json build_record(const Case& c, const Sampling& sampling, const RowIdentity& id
   EnvironmentInput input;
   input.machine = machine;
   input.started = o.started;
-  const Json& simd = part(o.ready, "simd");
-  if (simd.is_string()) input.simd = simd.get<std::string>();
+  const auto text_of_ready = [&](const char* key) {
+    const Json& text = part(o.ready, key);
+    return text.is_string() ? text.get<std::string>() : "";
+  };
+  input.simd = text_of_ready("simd");
+  input.blas = text_of_ready("blas");
   input.unstable = disturbances(o);
   record["env"] = environment(input);
   return record;

@@ -218,26 +218,54 @@ Reference make_reference(Workload& workload) {
   return reference;
 }
 
-nlohmann::ordered_json verify(Workload& workload, const Reference* reference) {
-  const Case& c = workload.spec();
-  std::optional<Score> scored;
-  if (reference && c.score.positions > 0) scored = score(workload, reference->logits);
+namespace {
+
+// What a case computed under the eyes of the oracle.
+struct Seen {
+  std::string digest;
+  std::vector<float> outputs;
+  nlohmann::ordered_json correct;
+};
+
+Seen run_watched(Workload& workload) {
   Oracle oracle(workload);
   workload.run_short(std::min(kShortSteps, workload.engine().spec().max_len), oracle);
-  OutputCollector collector(c.first_rows());
+  OutputCollector collector(workload.spec().first_rows());
   Both both(oracle, collector);
   const std::string digest = workload.rehearse(&both);
+  return {digest, collector.values(), oracle.to_json()};
+}
 
+// The protocol's `verified`.
+nlohmann::ordered_json verified(const Case& c, Seen seen, const Reference* reference,
+                                const std::optional<Score>& scored) {
   nlohmann::ordered_json loss = {
       {"reference", "full/f32"}, {"attend_rel_rms", nullptr}, {"kld_mean", nullptr},
       {"kld_p99", nullptr},      {"kld_max", nullptr},        {"top1_agreement", nullptr},
       {"nll", nullptr},          {"nll_reference", nullptr},  {"positions", nullptr}};
   // Under greedy decoding the engines may go different ways, so that their outputs don't compare.
   if (reference && c.tokens == TokenMode::forced && !reference->outputs.empty()) {
-    loss["attend_rel_rms"] = relative_rms(collector.values(), reference->outputs);
+    loss["attend_rel_rms"] = relative_rms(seen.outputs, reference->outputs);
   }
   if (scored) scored->add_to(loss);
-  return {{"digest", digest}, {"correct", oracle.to_json()}, {"loss", std::move(loss)}};
+  return {{"digest", seen.digest}, {"correct", seen.correct}, {"loss", std::move(loss)}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json verify(Workload& workload, const Reference* reference) {
+  const Case& c = workload.spec();
+  std::optional<Score> scored;
+  if (reference && c.score.positions > 0) scored = score(workload, reference->logits);
+  return verified(c, run_watched(workload), reference, scored);
+}
+
+nlohmann::ordered_json verify_reference(Workload& workload, Reference& made) {
+  const Case& c = workload.spec();
+  check(c.score.positions == 0, "the reference of a scored text is made apart");
+  Seen seen = run_watched(workload);
+  made = {.outputs = seen.outputs, .logits = {}};
+  return verified(c, std::move(seen), &made, {});
 }
 
 }  // namespace kvmark

@@ -82,5 +82,8 @@ Reference make_reference(Workload& workload);
 // Verifies the case: short depths (up to 33), then its own. `reference` null: no loss. Returns the
 // "digest", "correct" and "loss" of the protocol's `verified`.
 nlohmann::ordered_json verify(Workload& workload, const Reference* reference);
+// The same of a case without scoring that is the group's reference itself: `made` gets what the
+// others are compared with, and the loss is against that.
+nlohmann::ordered_json verify_reference(Workload& workload, Reference& made);
 
 }  // namespace kvmark

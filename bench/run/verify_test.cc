@@ -124,6 +124,16 @@ TEST(Loss, IsZeroForTheReferenceItselfAndGrowsWithCoarserFormats) {
   }
 }
 
+TEST(Loss, ACaseThatIsTheReferenceMakesItWhileItIsVerified) {
+  Workload apart(tiny_attention_case("contiguous", 50, 20), 0);
+  Workload itself(tiny_attention_case("contiguous", 50, 20), 0);
+  Reference made;
+  const auto verified = verify_reference(itself, made);
+  EXPECT_EQ(made.outputs, make_reference(apart).outputs);
+  EXPECT_EQ(verified["loss"]["attend_rel_rms"], 0);
+  EXPECT_EQ(verified["correct"]["passed"], true);
+}
+
 TEST(Loss, AChunkedPromptComparesWithAWholeOne) {
   // 600 rows are more than a cached engine is fed at once; recompute gets them whole.
   Workload full(tiny_case("contiguous", 600, 4), 0);

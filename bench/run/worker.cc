@@ -18,6 +18,7 @@
 #include "bench/run/workload.h"
 #include "engines/codecs/codec.h"
 #include "engines/core/check.h"
+#include "engines/cpu/cpu_backend.h"
 
 namespace kvmark {
 namespace {
@@ -71,7 +72,7 @@ class Worker {
     if (cmd == "prepare") return prepare(request);
     if (!workload_) throw LogicError(fmt::format("'{}' before 'prepare'", cmd));
     if (cmd == "reference") return reference(request.at("path"));
-    if (cmd == "verify") return verify(request.at("reference"));
+    if (cmd == "verify") return verify(request);
     if (cmd == "round") return round();
     if (cmd == "finish") return finish();
     throw LogicError(fmt::format("unknown request '{}'", cmd));
@@ -89,6 +90,7 @@ class Worker {
     return {{"reply", "ready"},
             {"kernel", workload_->engine().kernel()},
             {"simd", simd_target()},
+            {"blas", blas_core()},
             {"weight_bytes", workload_->weight_bytes()},
             {"kv_reserved_bytes", workload_->engine().footprint().reserved_bytes}};
   }
@@ -100,14 +102,26 @@ class Worker {
             {"bytes", (made.outputs.size() + made.logits.size()) * sizeof(float)}};
   }
 
-  Json verify(const Json& path) {
-    std::optional<Reference> reference;
-    if (!path.is_null()) reference = Reference::read(path);
+  Json verify(const Json& request) {
     Json reply = {{"reply", "verified"}};
-    reply.update(kvmark::verify(*workload_, reference ? &*reference : nullptr));
+    reply.update(request.contains("write") ? verify_and_write(request["write"])
+                                           : verify_against(request.at("reference")));
     const Case& c = workload_->spec();
     ceilings_.emplace(c, predict(c, 0), workload_->pool());
     return reply;
+  }
+
+  Json verify_against(const Json& path) {
+    std::optional<Reference> reference;
+    if (!path.is_null()) reference = Reference::read(path);
+    return kvmark::verify(*workload_, reference ? &*reference : nullptr);
+  }
+
+  Json verify_and_write(const std::string& path) {
+    Reference made;
+    Json verified = verify_reference(*workload_, made);
+    made.write(path);
+    return verified;
   }
 
   Json round() {

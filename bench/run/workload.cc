@@ -118,6 +118,13 @@ std::unique_ptr<KvEngine> Workload::make_engine(const Case& c) {
   return make_cpu_engine(c.engine, kv_spec_of(c), pool_, options);
 }
 
+// The old one goes first: its memory may be needed.
+void Workload::remake_engine(const Case& c) {
+  sequences_.clear();
+  engine_.reset();
+  engine_ = make_engine(c);
+}
+
 std::unique_ptr<KvEngine> Workload::make_scoring_engine() { return make_engine(case_); }
 
 bool Workload::keeps_rows() const { return case_.engine.layout != LayoutKind::recompute; }
@@ -234,9 +241,7 @@ RoundSamples Workload::round() {
 }
 
 std::string Workload::rehearse(StepObserver* watch) {
-  sequences_.clear();
-  engine_.reset();
-  engine_ = make_engine(rounds_case_);
+  remake_engine(rounds_case_);
   to_start(watch);
   RehearsalObserver observer(watch);
   timeline_.clear();
@@ -255,8 +260,12 @@ std::string Workload::rehearse(StepObserver* watch) {
   return observer.digest.hex();
 }
 
+// On an engine of that length: the case's own would be touched all over and then given back, and
+// memory that is new to the process is what takes longest.
 void Workload::run_short(int steps, StepObserver& watch) {
-  close();
+  Case shorter = rounds_case_;
+  shorter.max_seq_len = steps;
+  remake_engine(shorter);
   open();
   if (!model_) runner_->stage(0, steps);
   engine_->set_observer(&watch);

@@ -70,7 +70,8 @@ class Workload {
   // unless its tokens depend on them. Gives the digest of a round.
   std::string rehearse(StepObserver* watch);
 
-  // `steps` single rows from an empty cache (a fresh set of sequences), every step watched.
+  // `steps` single rows from an empty cache (an engine of its own, which stays until the next
+  // rehearsal), every step watched.
   void run_short(int steps, StepObserver& watch);
 
   // A further engine of the case, made for scoring as well (longer texts, more rows).
@@ -82,6 +83,7 @@ class Workload {
 
  private:
   std::unique_ptr<KvEngine> make_engine(const Case& c);
+  void remake_engine(const Case& c);
   void open();
   void close();
   void fill(StepObserver* watch);

@@ -252,4 +252,6 @@ std::unique_ptr<Backend> make_cpu_backend(ThreadPool& pool) {
   return std::make_unique<CpuBackend>(pool);
 }
 
+std::string blas_core() { return openblas_get_corename(); }
+
 }  // namespace kvmark

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "engines/core/backend.h"
 #include "engines/core/thread_pool.h"
@@ -10,5 +11,9 @@
 namespace kvmark {
 
 std::unique_ptr<Backend> make_cpu_backend(ThreadPool& pool);
+
+// The processor for which OpenBLAS has chosen its kernels, "SkylakeX"; OPENBLAS_CORETYPE can name
+// another one, whose kernels may be half as fast.
+std::string blas_core();
 
 }  // namespace kvmark

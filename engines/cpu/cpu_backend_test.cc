@@ -186,5 +186,7 @@ TEST_P(CpuBackendTest, AnErrorOfASourceReachesTheCaller) {
                RuntimeError);
 }
 
+TEST(BlasCore, HasAName) { EXPECT_FALSE(blas_core().empty()); }
+
 }  // namespace
 }  // namespace kvmark

@@ -5,13 +5,6 @@
 
 namespace kvmark {
 
-void fill_bell(uint64_t stream, uint64_t first, int n, double deviation, float* out) {
-  // One correctly rounded multiply of an exact integer: nothing for a compiler to contract.
-  const float scale = static_cast<float>(deviation / kBellDeviation);
-  for (int i = 0; i < n; ++i)
-    out[i] = static_cast<float>(bell_of(hash_at(stream, first + i))) * scale;
-}
-
 ChannelScales channel_scales(uint64_t stream, int dim, const Rope* rope) {
   // Squares, so that the queries' counterweight is exact.
   constexpr double kRoots[] = {1.75, 2.0, 2.25, 2.5, 2.75};  // ×3.06 … ×7.56

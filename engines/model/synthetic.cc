@@ -1,7 +1,5 @@
 #include "engines/model/synthetic.h"
 
-#include <algorithm>
-
 #include "engines/core/check.h"
 #include "engines/model/noise.h"
 
@@ -10,39 +8,6 @@ namespace {
 
 // One number for each list; part of the definition of the rows.
 enum Stream : uint64_t { kChannels, kQuery, kKey, kValue };
-
-// A key is the sum of uniform numbers at its own position and at the three before it: near normal,
-// with the deviation of bell_of, and correlated 3/4, 1/2 and 1/4 with its neighbours.
-constexpr int kMemory = 4;
-constexpr int kLanes = 4;  // channels that share a hash, 16 bits each
-
-// Centred sums of channels [kLanes · group, …) of the row at `position`; `groups` hashes a row.
-void key_sums(uint64_t stream, int position, int groups, int group, int32_t sums[kLanes]) {
-  constexpr uint64_t kMask = 0x0000ffff0000ffffull;
-  uint64_t even = 0, odd = 0;
-  for (int back = 0; back < kMemory; ++back) {
-    const uint64_t row = static_cast<uint64_t>(position + kMemory - back);
-    const uint64_t hash = hash_at(stream, row * groups + group);
-    even += hash & kMask;
-    odd += (hash >> 16) & kMask;
-  }
-  constexpr int32_t kMean = kMemory * 65535 / 2;
-  sums[0] = static_cast<int32_t>(even & 0xffffffffu) - kMean;
-  sums[1] = static_cast<int32_t>(odd & 0xffffffffu) - kMean;
-  sums[2] = static_cast<int32_t>(even >> 32) - kMean;
-  sums[3] = static_cast<int32_t>(odd >> 32) - kMean;
-}
-
-void fill_keys(uint64_t stream, int position, const std::vector<float>& scales, float* row) {
-  const int n = static_cast<int>(scales.size()), groups = (n + kLanes - 1) / kLanes;
-  for (int group = 0; group < groups; ++group) {
-    int32_t sums[kLanes];
-    key_sums(stream, position, groups, group, sums);
-    const int first = group * kLanes, lanes = std::min(kLanes, n - first);
-    for (int i = 0; i < lanes; ++i)
-      row[first + i] = static_cast<float>(sums[i]) * scales[first + i];
-  }
-}
 
 }  // namespace
 
@@ -80,7 +45,7 @@ void SyntheticAttention::fill(int layer, int index, int first, int rows, Tensor 
   const LayerScales& scales = layers_[layer];
   for (int r = 0; r < rows; ++r) {
     const uint64_t position = static_cast<uint64_t>(first + r);
-    fill_keys(stream(kKey), first + r, scales.key, k.row(r));
+    fill_walk(stream(kKey), first + r, k.cols, scales.key.data(), k.row(r));
     fill_bell(stream(kValue), position * v.cols, v.cols, 1.0, v.row(r));
     if (!q.data) continue;
     fill_bell(stream(kQuery), position * q.cols, q.cols, 1.0, q.row(r));

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "engines/codecs/simd.h"
 #include "engines/core/check.h"
 #include "engines/model/noise.h"
 
@@ -189,6 +190,27 @@ TEST(Noise, BellHasTheDeclaredMoments) {
   EXPECT_NEAR(mean, 0, 0.01);
   EXPECT_NEAR(square, 1, 0.01);
   EXPECT_NEAR(fourth / (square * square), 2.7, 0.1);  // a normal has 3, one uniform number 1.8
+}
+
+// In vectors as one by one, whatever the width, where it begins and what is left over.
+TEST(Noise, EveryTargetMakesTheBitsOfTheDefinition) {
+  const uint64_t stream = stream_of({7}), first = 3;
+  const std::vector<float> scales = {0.5f, -2.0f, 1.0f / 3, 8.0f, 0.1f};
+  for (const int64_t target : simd_targets()) {
+    const NoiseRows rows = noise_rows(target);
+    for (const int n : {1, 3, 4, 5, 31, 64, 67, 200}) {
+      std::vector<float> bells(n), steps(n), of_channels(n);
+      for (int i = 0; i < n; ++i) of_channels[i] = scales[i % scales.size()];
+      rows.bell(stream, first, n, 0.3f, bells.data());
+      rows.walk(stream, 1000, n, of_channels.data(), steps.data());
+      for (int i = 0; i < n; ++i) {
+        ASSERT_EQ(bells[i], static_cast<float>(bell_of(hash_at(stream, first + i))) * 0.3f)
+            << target << ": " << i << " of " << n;
+        ASSERT_EQ(steps[i], static_cast<float>(walk_of(stream, 1000, n, i)) * of_channels[i])
+            << target << ": " << i << " of " << n;
+      }
+    }
+  }
 }
 
 }  // namespace
