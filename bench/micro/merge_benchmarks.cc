@@ -6,7 +6,8 @@
 
 #include "bench/micro/benchmarks.h"
 #include "bench/record/clock.h"
-#include "engines/attention/attention.h"
+#include "engines/attention/softmax.h"
+#include "engines/codecs/simd.h"
 
 namespace kvmark {
 namespace {
@@ -32,13 +33,14 @@ class Splits {
     std::copy_n(outputs_.begin(), head_dim_, total_.begin());
     for (int i = 1; i < splits_; ++i) {
       const float* output = outputs_.data() + int64_t{i} * head_dim_;
-      merge_states(state, total_.data(), {maxima_[i], 1.0f}, output, head_dim_);
+      kernels_.merge(state, total_.data(), {maxima_[i], 1.0f}, output, head_dim_);
     }
     benchmark::DoNotOptimize(state);
     benchmark::ClobberMemory();
   }
 
  private:
+  const SoftmaxKernels kernels_ = softmax_kernels(chosen_simd_target());
   int splits_, head_dim_;
   std::vector<float> maxima_;   // (splits)
   std::vector<float> outputs_;  // (splits, head_dim)
