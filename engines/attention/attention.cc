@@ -43,7 +43,7 @@ int rows_for(int queries, int group) { return std::max(1, queries / group); }
 // What is prefetched lies so many bytes behind what is read, in each of the two streams: enough to
 // cover the memory's latency, little enough to stay in the first-level cache. At least the two runs
 // of a block, which are read together.
-constexpr int64_t kPrefetchBytes = 4096;
+constexpr int64_t kPrefetchBytes = 8192;
 constexpr int kMinAhead = 2;
 
 int runs_ahead(const TileSpec& tile) {
@@ -260,8 +260,8 @@ void AttentionDriver::prepare_queries(const Item& item, Scratch& scratch) const 
 
 // What a step of the walk is to the queries that see some of it: those of its head but for the rows
 // in front of the block.
-AttentionDriver::Block AttentionDriver::block_of(const Item& item,
-                                                 const BlockWalk::Step& step) const {
+inline AttentionDriver::Block AttentionDriver::block_of(const Item& item,
+                                                        const BlockWalk::Step& step) const {
   const int skipped = std::max(0, step.first - item.first_position());
   return {.step = &step,
           .query = (step.head * item.rows + skipped) * group_,
@@ -269,7 +269,7 @@ AttentionDriver::Block AttentionDriver::block_of(const Item& item,
           .visible = item.first_position() + skipped + 1 - step.first};
 }
 
-SoftmaxStates AttentionDriver::states_of(const Block& block, const Scratch& scratch) const {
+inline SoftmaxStates AttentionDriver::states_of(const Block& block, const Scratch& scratch) const {
   return {.m = scratch.m + block.query,
           .l = scratch.l + int64_t{block.query} * kTileRows,
           .o = scratch.o + int64_t{block.query} * shape_.v_dim,
@@ -277,7 +277,7 @@ SoftmaxStates AttentionDriver::states_of(const Block& block, const Scratch& scra
 }
 
 // s: (queries, kBlock); −inf where there is no row or it is not visible.
-void AttentionDriver::score(const Block& block, float* s, Scratch& scratch) const {
+inline void AttentionDriver::score(const Block& block, float* s, Scratch& scratch) const {
   const int queries = block.rows * group_;
   if (block.step->rows < kBlock) std::fill_n(s, int64_t{queries} * kBlock, kEmpty.m);
   k_.scores(scratch.q + int64_t{block.query} * q_floats_, queries, shape_.k_dim, block.step->k, s,
@@ -289,7 +289,8 @@ void AttentionDriver::score(const Block& block, float* s, Scratch& scratch) cons
   }
 }
 
-void AttentionDriver::add_values(const Block& block, const float* p, Scratch& scratch) const {
+inline void AttentionDriver::add_values(const Block& block, const float* p,
+                                        Scratch& scratch) const {
   v_.accumulate(p, block.rows * group_, shape_.v_dim, block.step->v,
                 scratch.o + int64_t{block.query} * shape_.v_dim, scratch.rows);
 }

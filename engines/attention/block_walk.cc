@@ -14,8 +14,7 @@ constexpr int kListed = 64;
 static_assert(kListed >= BlockWalk::kMaxAhead);
 
 // runs[i].ahead = the tiles of the run that comes `ahead` runs later, some of them in `later`.
-void link(std::vector<TileRun>& runs, int count, const std::vector<TileRun>& later, int later_count,
-          int ahead) {
+void link(TileRun* runs, int count, const TileRun* later, int later_count, int ahead) {
   const int within = std::max(0, count - ahead);
   for (int i = 0; i < within; ++i) runs[i].ahead = runs[i + ahead].tiles;
   for (int i = within; i < count; ++i) {
@@ -44,9 +43,8 @@ void BlockWalk::start(std::span<const Span> spans, int kv_head, int heads, int f
   last_ = last;
   later_spans_ = spans;
   position_ = span_end_ = first;
-  next_step_ = 0;
-  list(0).step_count = 0;
-  fill(list(1));
+  next_step_ = last_step_ = nullptr;
+  fill(lists_[(current_ + 1) % 3]);
 }
 
 // Goes on to the next row, over gaps between the spans; false where none is in front of `before`.
@@ -103,46 +101,38 @@ inline BlockWalk::Rows BlockWalk::take_rows(int before) {
   return rows;
 }
 
-const BlockWalk::Step* BlockWalk::next(int end) {
-  if (next_step_ == list(0).step_count) {
-    if (list(1).step_count == 0) return nullptr;
-    current_ = (current_ + 1) % 3;
-    next_step_ = 0;
-    fill(list(1));
-    link(list(0).k, list(0).run_count, list(1).k, list(1).run_count, k_ahead_);
-    link(list(0).v, list(0).run_count, list(1).v, list(1).run_count, v_ahead_);
-  }
-  const Step& step = list(0).steps[next_step_];
-  if (step.first >= end) return nullptr;
-  ++next_step_;
-  return &step;
+// Whole blocks from position_ on whose rows fill tiles of one block of memory.
+inline int BlockWalk::whole_blocks_here() const {
+  if (position_ % kBlock != 0 || slot_ % kTileRows != 0) return 0;
+  return std::min(std::min(last_, span_end_) - position_, span_->block_slots - slot_) / kBlock;
 }
 
-// Whether the next block of positions is whole and lies in two tiles' rows of one block of memory.
-inline bool BlockWalk::at_whole_block() const {
-  return position_ % kBlock == 0 && slot_ % kTileRows == 0 &&
-         std::min(last_, span_end_) - position_ >= kBlock && span_->block_slots - slot_ >= kBlock;
-}
-
-// What list_block() would list, in a third of its time.
-inline void BlockWalk::list_whole_block(List& list) {
-  const int64_t k_tile = (slot_ >> k_shift_) * span_->k_tile_bytes;
-  const int64_t v_tile = (slot_ >> v_shift_) * span_->v_tile_bytes;
-  const int64_t k_next = (kTileRows >> k_shift_) * span_->k_tile_bytes;
-  const int64_t v_next = (kTileRows >> v_shift_) * span_->v_tile_bytes;
-  for (int head = 0; head < heads_; ++head) {
-    const std::byte* k_tiles = k_ + head * span_->k_head_bytes + k_tile;
-    const std::byte* v_tiles = v_ + head * span_->v_head_bytes + v_tile;
-    TileRun *k = &list.k[list.run_count], *v = &list.v[list.run_count];
-    k[0] = {.tiles = k_tiles, .rows = kTileRows};
-    k[1] = {.tiles = k_tiles + k_next, .rows = kTileRows, .at = kTileRows};
-    v[0] = {.tiles = v_tiles, .rows = kTileRows};
-    v[1] = {.tiles = v_tiles + v_next, .rows = kTileRows, .at = kTileRows};
-    list.steps[list.step_count++] = {position_, head, kBlock, {k, 2}, {v, 2}};
-    list.run_count += 2;
+// What list_block() would list for so many of them, in a fifth of its time.
+void BlockWalk::list_whole_blocks(List& list, int blocks) {
+  const int heads = heads_;
+  const int64_t k_head = span_->k_head_bytes, v_head = span_->v_head_bytes;
+  const int64_t k_tiles = (kTileRows >> k_shift_) * span_->k_tile_bytes;  // of a run
+  const int64_t v_tiles = (kTileRows >> v_shift_) * span_->v_tile_bytes;
+  const std::byte* k = k_ + (slot_ >> k_shift_) * span_->k_tile_bytes;
+  const std::byte* v = v_ + (slot_ >> v_shift_) * span_->v_tile_bytes;
+  TileRun *k_runs = &list.k[list.run_count], *v_runs = &list.v[list.run_count];
+  Step* step = &list.steps[list.step_count];
+  int first = position_;
+  for (int i = 0; i < blocks; ++i, first += kBlock) {
+    for (int head = 0; head < heads; ++head) {
+      *step++ = {first, head, kBlock, {k_runs, 2}, {v_runs, 2}};
+      *k_runs++ = {.tiles = k + head * k_head, .rows = kTileRows};
+      *k_runs++ = {.tiles = k + head * k_head + k_tiles, .rows = kTileRows, .at = kTileRows};
+      *v_runs++ = {.tiles = v + head * v_head, .rows = kTileRows};
+      *v_runs++ = {.tiles = v + head * v_head + v_tiles, .rows = kTileRows, .at = kTileRows};
+    }
+    k += 2 * k_tiles;
+    v += 2 * v_tiles;
   }
-  position_ += kBlock;
-  slot_ += kBlock;
+  list.step_count += blocks * heads;
+  list.run_count += 2 * blocks * heads;
+  position_ += blocks * kBlock;
+  slot_ += blocks * kBlock;
 }
 
 // Lists the block of the row that find_row() found.
@@ -177,8 +167,24 @@ void BlockWalk::list_block(List& list) {
 void BlockWalk::fill(List& list) {
   list.run_count = list.step_count = 0;
   while (list.run_count < kListed && find_row(last_)) {
-    at_whole_block() ? list_whole_block(list) : list_block(list);
+    const int room = (kListed - list.run_count + 2 * heads_ - 1) / (2 * heads_);
+    const int blocks = std::min(whole_blocks_here(), room);
+    blocks > 0 ? list_whole_blocks(list, blocks) : list_block(list);
   }
+}
+
+// Takes up the next list; false where there is none.
+bool BlockWalk::go_on() {
+  List& list = lists_[(current_ + 1) % 3];
+  if (list.step_count == 0) return false;
+  current_ = (current_ + 1) % 3;
+  next_step_ = list.steps.data();
+  last_step_ = next_step_ + list.step_count;
+  List& later = lists_[(current_ + 1) % 3];
+  fill(later);
+  link(list.k.data(), list.run_count, later.k.data(), later.run_count, k_ahead_);
+  link(list.v.data(), list.run_count, later.v.data(), later.run_count, v_ahead_);
+  return true;
 }
 
 }  // namespace kvmark

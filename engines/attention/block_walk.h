@@ -32,7 +32,10 @@ class BlockWalk {
   void start(std::span<const Span> spans, int kv_head, int heads, int first, int last);
   // The next step if its block lies in front of position `end`, a multiple of kBlock; else null.
   // It stays until the second call from there.
-  const Step* next(int end);
+  const Step* next(int end) {
+    if (next_step_ == last_step_ && !go_on()) return nullptr;
+    return next_step_->first < end ? next_step_++ : nullptr;
+  }
 
  private:
   // Consecutive slots within one tile, under the walk's first head.
@@ -53,11 +56,11 @@ class BlockWalk {
   void enter_span(const Span& span);
   void enter_memory_block();
   Rows take_rows(int before);
-  bool at_whole_block() const;
-  void list_whole_block(List& list);
+  int whole_blocks_here() const;
+  void list_whole_blocks(List& list, int blocks);
   void list_block(List& list);
   void fill(List& list);
-  List& list(int later) { return lists_[(current_ + later) % 3]; }
+  bool go_on();
 
   const int k_ahead_, v_ahead_;
   int kv_head_ = 0, heads_ = 0, last_ = 0;
@@ -70,11 +73,11 @@ class BlockWalk {
   const std::byte *k_ = nullptr, *v_ = nullptr;  // the first head's tiles there
   int k_shift_ = 0, v_shift_ = 0;                // log2 of the rows of a tile
 
-  // The one that is given out, the one behind it, and the one before, whose last step may still be
-  // in use.
+  // The list that is given out, the one behind it, and the one before, whose last step may still be
+  // in use: each takes the place of the one in front of it.
   List lists_[3];
   int current_ = 0;
-  int next_step_ = 0;
+  const Step *next_step_ = nullptr, *last_step_ = nullptr;  // of the current list
 };
 
 }  // namespace kvmark

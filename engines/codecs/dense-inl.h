@@ -164,20 +164,12 @@ HWY_INLINE void score_runs(const float* q, int queries, int dim, std::span<const
   }
 }
 
-// Rows of values, `stride` words between them; `ahead` may be null.
-template <typename T>
-struct ValueRows {
-  const T* words;
-  int rows;
-  int at;  // of the first row's probability
-  const std::byte* ahead;
-};
-
-// o(query, ·) += Σ_row p(query, row) · rows(row, ·) for kVectors vectors of channels from d on: one
-// fused chain per channel, rows in ascending order.
-template <typename T, int kQueries, int kVectors>
-HWY_INLINE void add_channels(const float* p, int dim, std::span<const ValueRows<T>> runs, int d,
-                             float* o) {
+// o(query, ·) += Σ_row p(query, row) · value(row, ·) for kVectors vectors of channels from d on:
+// one fused chain per channel, rows in ascending order. rows_of(run): the values of its rows,
+// (rows, dim). Where kPrefetch, what is ahead of the runs is prefetched.
+template <typename T, int kQueries, int kVectors, bool kPrefetch, typename RowsOf>
+HWY_INLINE void add_channels(const float* p, int dim, std::span<const TileRun> runs,
+                             const RowsOf& rows_of, int d, float* o) {
   const FloatTag tag;
   FloatVec sums[kQueries * kVectors];
   KVMARK_UNROLL(8)
@@ -187,15 +179,21 @@ HWY_INLINE void add_channels(const float* p, int dim, std::span<const ValueRows<
       sums[i * kVectors + c] = hn::LoadU(tag, o + int64_t{i} * dim + d + c * kLanes);
     }
   }
-  for (const ValueRows<T>& run : runs) {
+  for (const TileRun& run : runs) {
     const float* weights = p + run.at;
-    for (int64_t r = 0; r < run.rows; ++r) {
-      const int64_t at = r * dim + d;
-      constexpr int64_t kBytes = kVectors * kLanes * sizeof(T);
-      if (run.ahead) prefetch_lines(run.ahead + at * static_cast<int64_t>(sizeof(T)), kBytes);
+    const T* values = rows_of(run) + d;
+    // Where nothing is ahead, once more what is read.
+    const std::byte* ahead = reinterpret_cast<const std::byte*>(values);
+    if (run.ahead) ahead = run.ahead + d * static_cast<int64_t>(sizeof(T));
+    for (int r = 0; r < run.rows; ++r) {
+      if constexpr (kPrefetch) {
+        prefetch_lines(ahead + r * dim * static_cast<int64_t>(sizeof(T)),
+                       kVectors * kLanes * sizeof(T));
+      }
       FloatVec row[kVectors];
       KVMARK_UNROLL(8)
-      for (int c = 0; c < kVectors; ++c) row[c] = in_register(load(run.words + at + c * kLanes));
+      for (int c = 0; c < kVectors; ++c) row[c] = in_register(load(values + c * kLanes));
+      values += dim;
       KVMARK_UNROLL(8)
       for (int i = 0; i < kQueries; ++i) {
         const FloatVec weight = hn::Set(tag, weights[i * kBlock + r]);
@@ -217,17 +215,18 @@ HWY_INLINE void add_channels(const float* p, int dim, std::span<const ValueRows<
 }
 
 // The last channels from d on, fewer than a vector.
-template <typename T, int kQueries>
-HWY_INLINE void add_tail(const float* p, int dim, std::span<const ValueRows<T>> runs, int d,
-                         float* o) {
+template <typename T, int kQueries, typename RowsOf>
+HWY_NOINLINE void add_tail(const float* p, int dim, std::span<const TileRun> runs,
+                           const RowsOf& rows_of, int d, float* o) {
   const FloatTag tag;
   const int channels = dim - d;
   FloatVec sums[kQueries];
   KVMARK_UNROLL(8)
   for (int i = 0; i < kQueries; ++i) sums[i] = load_first(o + int64_t{i} * dim + d, channels);
-  for (const ValueRows<T>& run : runs) {
-    for (int r = 0; r < run.rows; ++r) {
-      const FloatVec row = load_first(run.words + int64_t{r} * dim + d, channels);
+  for (const TileRun& run : runs) {
+    const T* values = rows_of(run) + d;
+    for (int r = 0; r < run.rows; ++r, values += dim) {
+      const FloatVec row = load_first(values, channels);
       KVMARK_UNROLL(8)
       for (int i = 0; i < kQueries; ++i) {
         sums[i] = hn::MulAdd(hn::Set(tag, p[i * kBlock + run.at + r]), row, sums[i]);
@@ -238,22 +237,31 @@ HWY_INLINE void add_tail(const float* p, int dim, std::span<const ValueRows<T>> 
   for (int i = 0; i < kQueries; ++i) store_first(sums[i], o + int64_t{i} * dim + d, channels);
 }
 
-// Codec::accumulate over rows that stand where `runs` says.
-template <typename T>
-HWY_INLINE void add_rows(const float* p, int queries, int dim, std::span<ValueRows<T>> runs,
-                         float* o) {
+template <typename T, int kQueries, bool kPrefetch, typename RowsOf>
+HWY_NOINLINE void add_rows_of(const float* p, int dim, std::span<const TileRun> runs,
+                              const RowsOf& rows_of, float* o) {
+  int d = 0;
+  for (; d + kValueVectors * kLanes <= dim; d += kValueVectors * kLanes) {
+    add_channels<T, kQueries, kValueVectors, kPrefetch>(p, dim, runs, rows_of, d, o);
+  }
+  for (; d + kLanes <= dim; d += kLanes) {
+    add_channels<T, kQueries, 1, kPrefetch>(p, dim, runs, rows_of, d, o);
+  }
+  if (d < dim) add_tail<T, kQueries>(p, dim, runs, rows_of, d, o);
+}
+
+// Codec::accumulate over rows that stand at rows_of(run).
+template <typename T, typename RowsOf>
+HWY_INLINE void add_rows(const float* p, int queries, int dim, std::span<const TileRun> runs,
+                         const RowsOf& rows_of, float* o) {
+  bool first = true;  // prefetching once is enough
   while (queries > 0) {
     const int n = next_queries(queries);
     with_queries(n, [&]<int kQueries>() HWY_ATTR {
-      const std::span<const ValueRows<T>> rows = runs;
-      int d = 0;
-      for (; d + kValueVectors * kLanes <= dim; d += kValueVectors * kLanes) {
-        add_channels<T, kQueries, kValueVectors>(p, dim, rows, d, o);
-      }
-      for (; d + kLanes <= dim; d += kLanes) add_channels<T, kQueries, 1>(p, dim, rows, d, o);
-      if (d < dim) add_tail<T, kQueries>(p, dim, rows, d, o);
+      first ? add_rows_of<T, kQueries, true>(p, dim, runs, rows_of, o)
+            : add_rows_of<T, kQueries, false>(p, dim, runs, rows_of, o);
     });
-    for (ValueRows<T>& run : runs) run.ahead = nullptr;  // once is enough
+    first = false;
     queries -= n;
     p += n * kBlock;
     o += int64_t{n} * dim;
@@ -279,13 +287,12 @@ struct DenseKernels : PlainQueries {
   }
   static void accumulate(const float* p, int queries, int dim, std::span<const TileRun> runs,
                          float* o, float* /*scratch*/) {
-    ValueRows<T> rows[kBlock];
-    for (size_t i = 0; i < runs.size(); ++i) {
-      const TileRun& run = runs[i];
-      rows[i] = {reinterpret_cast<const T*>(run.tiles) + int64_t{run.first_slot} * dim, run.rows,
-                 run.at, run.ahead};
-    }
-    add_rows<T>(p, queries, dim, {rows, runs.size()}, o);
+    add_rows<T>(
+        p, queries, dim, runs,
+        [dim](const TileRun& run) {
+          return reinterpret_cast<const T*>(run.tiles) + int64_t{run.first_slot} * dim;
+        },
+        o);
   }
 };
 

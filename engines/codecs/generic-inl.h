@@ -105,12 +105,9 @@ struct GenericKernels : PlainQueries {
     }
     TileRun decoded[kBlock];
     const size_t count = runs_of_positions(runs, decoded);
-    ValueRows<float> rows[kBlock];
-    for (size_t i = 0; i < count; ++i) {
-      const int at = decoded[i].at;
-      rows[i] = {scratch + int64_t{at} * dim, decoded[i].rows, at, nullptr};
-    }
-    add_rows<float>(p, queries, dim, {rows, count}, o);
+    add_rows<float>(
+        p, queries, dim, {decoded, count},
+        [&](const TileRun& run) { return scratch + int64_t{run.at} * dim; }, o);
   }
 
  private:
