@@ -19,7 +19,7 @@ constexpr int kQueriesWanted = 64;
 constexpr int kQueriesAtLeast = 16;
 // Where one head's rows in a block of memory are shorter than this, all heads of a block of
 // positions are worked on before the next one: so the block is read from end to end.
-constexpr int64_t kShortRunBytes = 8192;
+constexpr int64_t kShortRunBytes = 65536;
 // Queries and outputs of the heads that take turns, so that they stay in the first-level cache.
 constexpr int64_t kTurnBytes = 32768;
 // Items a thread, so that the last ones even out.
@@ -190,7 +190,7 @@ void AttentionDriver::plan(std::span<const QueryPiece> pieces) {
 int AttentionDriver::heads_in_turns(std::span<const QueryPiece> pieces, int rows) const {
   int64_t run_bytes = std::numeric_limits<int64_t>::max();
   for (const QueryPiece& piece : pieces) {
-    for (const Span& span : piece.spans) run_bytes = std::min(run_bytes, span.k_head_bytes);
+    for (const Span& span : piece.spans) run_bytes = std::min(run_bytes, span.v_offset);
   }
   if (run_bytes >= kShortRunBytes) return 1;
   const int queries = row_block_ * group_;

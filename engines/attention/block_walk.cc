@@ -75,8 +75,8 @@ void BlockWalk::enter_span(const Span& span) {
 void BlockWalk::enter_memory_block() {
   const int index = span_->table ? span_->table[memory_block_] : memory_block_;
   const std::byte* block = span_->pool + int64_t{index} * span_->block_bytes;
-  k_ = block + kv_head_ * span_->k_head_bytes;
-  v_ = block + span_->v_offset + kv_head_ * span_->v_head_bytes;
+  k_ = block + kv_head_ * span_->head_bytes;
+  v_ = k_ + span_->v_offset;
 }
 
 // The run that starts at position_, which lies in a span and in front of `before`.
@@ -90,8 +90,7 @@ inline BlockWalk::Rows BlockWalk::take_rows(int before) {
                               kTileRows - slot_ % kTileRows});
   const Rows rows{.k = k_ + (slot_ >> k_shift_) * span_->k_tile_bytes,
                   .v = v_ + (slot_ >> v_shift_) * span_->v_tile_bytes,
-                  .k_head_bytes = span_->k_head_bytes,
-                  .v_head_bytes = span_->v_head_bytes,
+                  .head_bytes = span_->head_bytes,
                   .k_slot = slot_ & ((1 << k_shift_) - 1),
                   .v_slot = slot_ & ((1 << v_shift_) - 1),
                   .count = count,
@@ -110,7 +109,7 @@ inline int BlockWalk::whole_blocks_here() const {
 // What list_block() would list for so many of them, in a fifth of its time.
 void BlockWalk::list_whole_blocks(List& list, int blocks) {
   const int heads = heads_;
-  const int64_t k_head = span_->k_head_bytes, v_head = span_->v_head_bytes;
+  const int64_t head_bytes = span_->head_bytes;
   const int64_t k_tiles = (kTileRows >> k_shift_) * span_->k_tile_bytes;  // of a run
   const int64_t v_tiles = (kTileRows >> v_shift_) * span_->v_tile_bytes;
   const std::byte* k = k_ + (slot_ >> k_shift_) * span_->k_tile_bytes;
@@ -121,10 +120,10 @@ void BlockWalk::list_whole_blocks(List& list, int blocks) {
   for (int i = 0; i < blocks; ++i, first += kBlock) {
     for (int head = 0; head < heads; ++head) {
       *step++ = {first, head, kBlock, {k_runs, 2}, {v_runs, 2}};
-      *k_runs++ = {.tiles = k + head * k_head, .rows = kTileRows};
-      *k_runs++ = {.tiles = k + head * k_head + k_tiles, .rows = kTileRows, .at = kTileRows};
-      *v_runs++ = {.tiles = v + head * v_head, .rows = kTileRows};
-      *v_runs++ = {.tiles = v + head * v_head + v_tiles, .rows = kTileRows, .at = kTileRows};
+      *k_runs++ = {.tiles = k + head * head_bytes, .rows = kTileRows};
+      *k_runs++ = {.tiles = k + head * head_bytes + k_tiles, .rows = kTileRows, .at = kTileRows};
+      *v_runs++ = {.tiles = v + head * head_bytes, .rows = kTileRows};
+      *v_runs++ = {.tiles = v + head * head_bytes + v_tiles, .rows = kTileRows, .at = kTileRows};
     }
     k += 2 * k_tiles;
     v += 2 * v_tiles;
@@ -149,11 +148,11 @@ void BlockWalk::list_block(List& list) {
     TileRun *k = &list.k[list.run_count], *v = &list.v[list.run_count];
     for (int i = 0; i < count; ++i) {
       const Rows& run = rows[i];
-      k[i] = {.tiles = run.k + head * run.k_head_bytes,
+      k[i] = {.tiles = run.k + head * run.head_bytes,
               .first_slot = run.k_slot,
               .rows = run.count,
               .at = run.at};
-      v[i] = {.tiles = run.v + head * run.v_head_bytes,
+      v[i] = {.tiles = run.v + head * run.head_bytes,
               .first_slot = run.v_slot,
               .rows = run.count,
               .at = run.at};

@@ -41,7 +41,7 @@ class BlockWalk {
   // Consecutive slots within one tile, under the walk's first head.
   struct Rows {
     const std::byte *k, *v;  // their tiles
-    int64_t k_head_bytes, v_head_bytes;
+    int64_t head_bytes;
     int k_slot, v_slot;  // within the tile
     int count, at;       // as in TileRun
   };

@@ -35,10 +35,9 @@ class TestCache {
     span_.v_tokens = v_tile.tokens;
     span_.k_tile_bytes = k_tile.bytes;
     span_.v_tile_bytes = v_tile.bytes;
-    span_.k_head_bytes = round_up(span_.block_slots / k_tile.tokens * k_tile.bytes);
-    span_.v_head_bytes = round_up(span_.block_slots / v_tile.tokens * v_tile.bytes);
-    span_.v_offset = shape.kv_heads * span_.k_head_bytes;
-    span_.block_bytes = span_.v_offset + shape.kv_heads * span_.v_head_bytes;
+    span_.v_offset = round_up(span_.block_slots / k_tile.tokens * k_tile.bytes);
+    span_.head_bytes = span_.v_offset + round_up(span_.block_slots / v_tile.tokens * v_tile.bytes);
+    span_.block_bytes = shape.kv_heads * span_.head_bytes;
     const int blocks = (max_len + span_.block_slots - 1) / span_.block_slots;
     memory_ = Buffer(span_.block_bytes * blocks);
     std::memset(memory_.data(), 0xff, memory_.size());

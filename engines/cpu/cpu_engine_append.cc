@@ -76,10 +76,10 @@ void RowAppender::append_task(const Task& task, const Span& span, int first_head
     const float* k_row = k.row(task.packed + i) + int64_t{first_head} * k_dim_;
     const float* v_row = v.row(task.packed + i) + int64_t{first_head} * v_dim_;
     store_heads(k_.k, k_row, heads, k_dim_, rope_ ? rope_->at(position) : Rotation(),
-                writable(span.k_tile(first_head, slot)), span.k_head_bytes, slot % span.k_tokens,
+                writable(span.k_tile(first_head, slot)), span.head_bytes, slot % span.k_tokens,
                 thread);
     store_heads(v_.v, v_row, heads, v_dim_, Rotation(), writable(span.v_tile(first_head, slot)),
-                span.v_head_bytes, slot % span.v_tokens, thread);
+                span.head_bytes, slot % span.v_tokens, thread);
   }
 }
 

@@ -27,8 +27,7 @@ Span BlockGeometry::span(const std::byte* pool, const int32_t* table, int count)
           .v_tokens = v.tokens,
           .k_tile_bytes = k.bytes,
           .v_tile_bytes = v.bytes,
-          .k_head_bytes = k_head_bytes,
-          .v_head_bytes = v_head_bytes,
+          .head_bytes = head_bytes,
           .v_offset = v_offset,
           .first_slot = 0,
           .first_position = 0,
@@ -46,10 +45,11 @@ BlockGeometry make_geometry(const TileSpec& k, const TileSpec& v, int kv_heads, 
   check(k.bytes % k.align == 0 && v.bytes % v.align == 0,
         "tile bytes {} / {} break alignment {} / {}", k.bytes, v.bytes, k.align, v.align);
   BlockGeometry g{.k = k, .v = v, .kv_heads = kv_heads, .block_slots = block_slots};
-  g.k_head_bytes = block_slots / k.tokens * k.bytes;
-  g.v_head_bytes = block_slots / v.tokens * v.bytes;
-  g.v_offset = round_up(kv_heads * g.k_head_bytes, v.align);
-  g.block_bytes = round_up(g.v_offset + kv_heads * g.v_head_bytes, kCacheLine);
+  g.k_bytes = block_slots / k.tokens * k.bytes;
+  g.v_bytes = block_slots / v.tokens * v.bytes;
+  g.v_offset = round_up(g.k_bytes, v.align);
+  g.head_bytes = round_up(g.v_offset + g.v_bytes, std::max(k.align, v.align));
+  g.block_bytes = round_up(kv_heads * g.head_bytes, kCacheLine);
   return g;
 }
 
@@ -58,9 +58,10 @@ void copy_slots(const BlockGeometry& from, const std::byte* source, const BlockG
   const auto k_bytes = static_cast<size_t>(tiles_for(from.k, rows) * from.k.bytes);
   const auto v_bytes = static_cast<size_t>(tiles_for(from.v, rows) * from.v.bytes);
   for (int head = 0; head < from.kv_heads; ++head) {
-    std::memcpy(target + head * to.k_head_bytes, source + head * from.k_head_bytes, k_bytes);
-    std::memcpy(target + to.v_offset + head * to.v_head_bytes,
-                source + from.v_offset + head * from.v_head_bytes, v_bytes);
+    std::byte* to_head = target + head * to.head_bytes;
+    const std::byte* from_head = source + head * from.head_bytes;
+    std::memcpy(to_head, from_head, k_bytes);
+    std::memcpy(to_head + to.v_offset, from_head + from.v_offset, v_bytes);
   }
 }
 
@@ -68,10 +69,9 @@ void poison_slots(const BlockGeometry& g, std::byte* block, int rows) {
   const int64_t k_kept = tiles_for(g.k, rows) * g.k.bytes;
   const int64_t v_kept = tiles_for(g.v, rows) * g.v.bytes;
   for (int head = 0; head < g.kv_heads; ++head) {
-    std::memset(block + head * g.k_head_bytes + k_kept, kPoison,
-                static_cast<size_t>(g.k_head_bytes - k_kept));
-    std::memset(block + g.v_offset + head * g.v_head_bytes + v_kept, kPoison,
-                static_cast<size_t>(g.v_head_bytes - v_kept));
+    std::byte *k = block + head * g.head_bytes, *v = k + g.v_offset;
+    std::memset(k + k_kept, kPoison, static_cast<size_t>(g.k_bytes - k_kept));
+    std::memset(v + v_kept, kPoison, static_cast<size_t>(g.v_bytes - v_kept));
   }
 }
 

@@ -9,15 +9,15 @@
 
 namespace kvmark {
 
-// The shape of every block of one layer, as span.h draws it: all K tiles head by head, then all V
-// tiles. The stride between blocks is rounded to a cache line of 64 bytes and no further: rounding
-// small blocks to pages would waste most of their memory.
+// The shape of every block of one layer, as span.h draws it. The stride between blocks is rounded
+// to a cache line of 64 bytes and no further: rounding small blocks to pages would waste most of
+// their memory.
 struct BlockGeometry {
   TileSpec k, v;
   int kv_heads = 0;
   int block_slots = 0;
-  int64_t k_head_bytes = 0, v_head_bytes = 0;
-  int64_t v_offset = 0;
+  int64_t k_bytes = 0, v_bytes = 0;  // the tiles of one head
+  int64_t head_bytes = 0, v_offset = 0;
   int64_t block_bytes = 0;
 
   // Rows [0, count) of a sequence from `pool` and `table` (null: contiguous) on.

@@ -13,12 +13,13 @@ namespace {
 constexpr TileSpec kRow68 = {.tokens = 1, .bytes = 68, .align = 2};
 constexpr TileSpec kTile4 = {.tokens = 4, .bytes = 160, .align = 32};
 
-TEST(BlockGeometry, LaysAllHeadsSideBySideAndRoundsTo64) {
+TEST(BlockGeometry, LaysKeysBesideValuesHeadByHeadAndRoundsTo64) {
   const BlockGeometry g = make_geometry(kRow68, kTile4, 3, 8);
-  EXPECT_EQ(g.k_head_bytes, 8 * 68);
-  EXPECT_EQ(g.v_head_bytes, 2 * 160);
-  EXPECT_EQ(g.v_offset, 1632);     // 3 · 544, already a multiple of 32
-  EXPECT_EQ(g.block_bytes, 2624);  // 1632 + 960 = 2592 → the next 64
+  EXPECT_EQ(g.k_bytes, 8 * 68);
+  EXPECT_EQ(g.v_bytes, 2 * 160);
+  EXPECT_EQ(g.v_offset, 544);      // 8 · 68, already a multiple of 32
+  EXPECT_EQ(g.head_bytes, 864);    // 544 + 320, already a multiple of 32
+  EXPECT_EQ(g.block_bytes, 2624);  // 3 · 864 = 2592 → the next 64
   EXPECT_EQ(g.block_bytes % 64, 0);
   EXPECT_EQ(g.blocks(0), 0);
   EXPECT_EQ(g.blocks(8), 1);
@@ -28,6 +29,7 @@ TEST(BlockGeometry, LaysAllHeadsSideBySideAndRoundsTo64) {
 TEST(BlockGeometry, AlignsTheFirstValueTile) {
   const BlockGeometry g = make_geometry({.tokens = 1, .bytes = 6, .align = 2}, kTile4, 1, 4);
   EXPECT_EQ(g.v_offset, 32);
+  EXPECT_EQ(g.head_bytes, 192);
 }
 
 TEST(BlockGeometry, RefusesTornTiles) {
@@ -44,8 +46,8 @@ TEST(BlockGeometry, SpanFindsEveryTileOnce) {
   const int32_t table[] = {2, 0};
   const Span span = g.span(pool.data(), table, 8);
   EXPECT_EQ(span.k_tile(0, 0), pool.data() + 2 * g.block_bytes);
-  EXPECT_EQ(span.k_tile(1, 3), pool.data() + 2 * g.block_bytes + g.k_head_bytes + 3 * 68);
-  EXPECT_EQ(span.v_tile(1, 5), pool.data() + g.v_offset + g.v_head_bytes);
+  EXPECT_EQ(span.k_tile(1, 3), pool.data() + 2 * g.block_bytes + g.head_bytes + 3 * 68);
+  EXPECT_EQ(span.v_tile(1, 5), pool.data() + g.head_bytes + g.v_offset);
   EXPECT_EQ(g.span(pool.data(), nullptr, 8).k_tile(0, 4), pool.data() + g.block_bytes);
 }
 
