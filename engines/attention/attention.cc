@@ -90,6 +90,9 @@ AttentionDriver::AttentionDriver(const AttentionShape& shape, const Codec& k, co
   for (int thread = 0; thread < pool.threads(); ++thread) scratch_.push_back(make_scratch());
   item_end_.reserve(max_rows);
   row_end_.reserve(max_rows);
+  // Each range leaves at most (1 − 1 / (2 · threads)) of the splits: at most as many as 2 · threads
+  // times their natural logarithm, and 2 · threads more.
+  range_end_.reserve(2 * pool.threads() * 32);
 
   const int64_t parts = int64_t{part_rows_} * shape.heads * ceil_div(max_len, kSplit);
   part_states_ = Buffer(sizeof(AttentionState) * parts);
@@ -136,13 +139,18 @@ void AttentionDriver::attend(std::span<const QueryPiece> pieces) {
             [&](int index, int thread) { attend_whole(item_at(pieces, index), scratch_[thread]); });
 }
 
-// Each thread takes ranges of neighbouring splits, through which it reads on without a pause.
+// Each thread takes ranges of neighbouring splits, through which it reads on without a pause: long
+// ones first, and single splits at the end, so that the threads end together.
 void AttentionDriver::attend_apart(std::span<const QueryPiece> pieces, int items) {
   const int units = items * splits_;
-  const int ranges = std::min(units, kItemsPerThread * pool_.threads());
-  pool_.run(ranges, [&](int index, int thread) {
-    const int end = static_cast<int>(units * int64_t{index + 1} / ranges);
-    int unit = static_cast<int>(units * int64_t{index} / ranges);
+  range_end_.clear();
+  for (int end = 0; end < units;) {
+    end += ceil_div(units - end, 2 * pool_.threads());
+    range_end_.push_back(end);
+  }
+  pool_.run(static_cast<int>(range_end_.size()), [&](int index, int thread) {
+    const int end = range_end_[index];
+    int unit = index > 0 ? range_end_[index - 1] : 0;
     while (unit < end) {
       const int item = unit / splits_;
       const int splits = std::min(end, (item + 1) * splits_) - unit;

@@ -140,11 +140,12 @@ class AttentionDriver {
   std::vector<Scratch> scratch_;  // by thread
 
   // Of the call.
-  int row_block_ = 1;          // rows of an item
-  int turns_ = 1;              // KV heads of an item
-  int splits_ = 0;             // of the longest piece
-  std::vector<int> item_end_;  // by piece: items up to its end
-  std::vector<int> row_end_;   // by piece: rows up to its end
+  int row_block_ = 1;           // rows of an item
+  int turns_ = 1;               // KV heads of an item
+  int splits_ = 0;              // of the longest piece
+  std::vector<int> item_end_;   // by piece: items up to its end
+  std::vector<int> row_end_;    // by piece: rows up to its end
+  std::vector<int> range_end_;  // of splits worked on apart, by range: splits up to its end
 
   // Splits worked on apart, (row, head, split): states, and outputs of v_dim floats.
   Buffer part_states_, part_outputs_;

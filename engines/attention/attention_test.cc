@@ -145,6 +145,24 @@ TEST_P(SameBits, ForAnyThreadsAndAnyPlaceOfTheRows) {
   EXPECT_TRUE(same_bits(whole(3, 1, true), expected));
 }
 
+// Long enough that the two KV heads of short pages take turns on one thread and on two, while those
+// of one long block do not.
+TEST_P(SameBits, WhereHeadsTakeTurns) {
+  const int rows = 8 * kSplit + 5;
+  const auto last_row = [&](int threads, int block) {
+    ThreadPool pool(threads);
+    TestCache cache(shape_, codec_, codec_, rows, block, true);
+    cache.append_random(rows, 6);
+    AttentionDriver driver(shape_, codec_, codec_, 1, rows, pool);
+    return attend(driver, shape_, {&cache.span(), 1}, q_.data(), rows - 1, 1);
+  };
+  const auto expected = last_row(1, 0);
+  EXPECT_TRUE(same_bits(last_row(1, 16), expected));
+  EXPECT_TRUE(same_bits(last_row(2, 16), expected));
+  EXPECT_TRUE(same_bits(last_row(2, 48), expected));
+  EXPECT_TRUE(same_bits(last_row(3, 0), expected));
+}
+
 TEST_P(SameBits, ForAnyCutOfThePrefill) {
   const auto expected = whole(1, 0, false);
   for (int threads : {1, 4}) {
