@@ -17,9 +17,9 @@ constexpr AttentionState kEmpty{-std::numeric_limits<float>::infinity(), 0.0f};
 constexpr int kQueriesWanted = 64;
 // Fewer waste the decoding, but small steps need their rows spread over the threads.
 constexpr int kQueriesAtLeast = 16;
-// Where one head's rows in a block of memory are shorter than this, all heads of a block of
-// positions are worked on before the next one: so the block is read from end to end.
-constexpr int64_t kShortRunBytes = 65536;
+// Where one head's keys and values in a block of memory are fewer bytes than this, several heads of
+// a block of positions are worked on before the next positions: reads stay longer in one place.
+constexpr int64_t kShortRunBytes = 131072;
 // Queries and outputs of the heads that take turns, so that they stay in the first-level cache.
 constexpr int64_t kTurnBytes = 32768;
 // Items a thread, so that the last ones even out.
@@ -100,7 +100,8 @@ AttentionDriver::AttentionDriver(const AttentionShape& shape, const Codec& k, co
 }
 
 AttentionDriver::Scratch AttentionDriver::make_scratch() const {
-  Scratch scratch(BlockWalk(shape_.kv_heads, runs_ahead(k_.k.tile(shape_.k_dim)),
+  const int most_turns = std::min(shape_.kv_heads, std::max(1, max_queries_ / group_));
+  Scratch scratch(BlockWalk(most_turns, runs_ahead(k_.k.tile(shape_.k_dim)),
                             runs_ahead(v_.v.tile(shape_.v_dim))));
   const int64_t queries = max_queries_;
   struct Part {
@@ -133,8 +134,9 @@ void AttentionDriver::attend(std::span<const QueryPiece> pieces) {
   plan(pieces);
   const int items = item_end_.empty() ? 0 : item_end_.back();
   const int rows = row_end_.empty() ? 0 : row_end_.back();
-  const bool apart = splits_ > 1 && rows <= part_rows_ && items < kItemsPerThread * pool_.threads();
-  if (apart) return attend_apart(pieces, items);
+  if (may_go_apart(rows) && items < kItemsPerThread * pool_.threads()) {
+    return attend_apart(pieces, items);
+  }
   pool_.run(items,
             [&](int index, int thread) { attend_whole(item_at(pieces, index), scratch_[thread]); });
 }
@@ -163,7 +165,7 @@ void AttentionDriver::attend_apart(std::span<const QueryPiece> pieces, int items
 }
 
 void AttentionDriver::plan(std::span<const QueryPiece> pieces) {
-  int rows = 0;
+  int rows = 0, most_rows = 0;
   splits_ = 0;
   row_end_.clear();
   item_end_.clear();
@@ -176,6 +178,7 @@ void AttentionDriver::plan(std::span<const QueryPiece> pieces) {
           max_len_);
     check_spans(piece.spans);
     rows += piece.rows;
+    most_rows = std::max(most_rows, piece.rows);
     row_end_.push_back(rows);
     if (piece.rows > 0) splits_ = std::max(splits_, ceil_div(end, kSplit));
   }
@@ -185,6 +188,7 @@ void AttentionDriver::plan(std::span<const QueryPiece> pieces) {
                                           (int64_t{kItemsPerThread} * pool_.threads()));
   row_block_ =
       std::clamp(even_share, rows_for(kQueriesAtLeast, group_), rows_for(kQueriesWanted, group_));
+  row_block_ = std::clamp(most_rows, 1, row_block_);
   turns_ = heads_in_turns(pieces, rows);
   int items = 0;
   for (const QueryPiece& piece : pieces) {
@@ -193,19 +197,26 @@ void AttentionDriver::plan(std::span<const QueryPiece> pieces) {
   }
 }
 
+bool AttentionDriver::may_go_apart(int rows) const { return splits_ > 1 && rows <= part_rows_; }
+
 // KV heads of an item: more than one where one head's rows are no long run of memory, and where
 // every thread gets its share all the same.
 int AttentionDriver::heads_in_turns(std::span<const QueryPiece> pieces, int rows) const {
   int64_t run_bytes = std::numeric_limits<int64_t>::max();
   for (const QueryPiece& piece : pieces) {
-    for (const Span& span : piece.spans) run_bytes = std::min(run_bytes, span.v_offset);
+    for (const Span& span : piece.spans) run_bytes = std::min(run_bytes, span.head_bytes);
   }
   if (run_bytes >= kShortRunBytes) return 1;
   const int queries = row_block_ * group_;
   const int64_t query_bytes = sizeof(float) * (q_floats_ + shape_.v_dim);
   const int64_t room = std::min<int64_t>(max_queries_, kTurnBytes / query_bytes) / queries;
-  const int64_t units = int64_t{ceil_div(rows, row_block_)} * shape_.kv_heads * splits_;
-  const int64_t share = units / (int64_t{kItemsPerThread} * pool_.threads());
+  int64_t share = shape_.kv_heads;
+  if (pool_.threads() > 1) {
+    int64_t units = 0;
+    for (const QueryPiece& piece : pieces) units += ceil_div(piece.rows, row_block_);
+    units *= shape_.kv_heads * (may_go_apart(rows) ? splits_ : 1);
+    share = units / (int64_t{kItemsPerThread} * pool_.threads());
+  }
   return static_cast<int>(std::clamp<int64_t>(std::min(room, share), 1, shape_.kv_heads));
 }
 

@@ -32,7 +32,8 @@ struct QueryPiece {
 };
 
 // What queries go through before they meet the keys: rotary embedding, where `rope` is not null (it
-// must outlive the driver), and a factor, 1/√k_dim unless q has it already.
+// must outlive the driver, hold all positions up to max_len and rotate at most k_dim channels), and
+// a factor, 1/√k_dim unless q has it already.
 struct QueryPass {
   const RopeTable* rope = nullptr;
   float scale = 1.0f;
@@ -49,12 +50,15 @@ inline constexpr int kSplit = 1024;
 class AttentionDriver {
  public:
   // Scratch for each thread of `pool` and split states for up to `max_rows` rows of up to `max_len`
-  // positions are allocated here; attend() allocates nothing.
+  // positions are allocated here; attend() allocates nothing. Throws LogicError for shapes that are
+  // not positive or where kv_heads does not divide heads.
   AttentionDriver(const AttentionShape& shape, const Codec& k, const Codec& v, int max_rows,
                   int max_len, ThreadPool& pool, const QueryPass& pass = {});
 
   // The result of a row depends only on its own q and on the stored bytes that it sees: not on the
-  // other rows, the pieces, the threads or the physical place of the rows, bit for bit.
+  // other rows, the pieces, the threads or the physical place of the rows, bit for bit. Outputs
+  // must not overlap queries. Throws LogicError for more rows or positions than the driver was made
+  // for, and for spans that do not ascend.
   void attend(std::span<const QueryPiece> pieces);
 
  private:
@@ -96,6 +100,7 @@ class AttentionDriver {
   };
 
   void plan(std::span<const QueryPiece> pieces);
+  bool may_go_apart(int rows) const;
   int heads_in_turns(std::span<const QueryPiece> pieces, int rows) const;
   Item item_at(std::span<const QueryPiece> pieces, int index) const;
   Scratch make_scratch() const;

@@ -54,12 +54,18 @@ inline bool BlockWalk::find_row(int before) {
     enter_span(later_spans_[0]);
     later_spans_ = later_spans_.subspan(1);
   }
-  return position_ < before;
+  if (position_ >= before) return false;
+  if (slot_ == span_->block_slots) {
+    slot_ = 0;
+    ++memory_block_;
+    enter_memory_block();
+  }
+  return true;
 }
 
 void BlockWalk::enter_span(const Span& span) {
   const int end = span.first_position + span.count;
-  if (end <= position_) return;
+  if (end <= std::max(position_, span.first_position)) return;
   span_ = &span;
   position_ = std::max(position_, span.first_position);
   span_end_ = end;
@@ -81,11 +87,6 @@ void BlockWalk::enter_memory_block() {
 
 // The run that starts at position_, which lies in a span and in front of `before`.
 inline BlockWalk::Rows BlockWalk::take_rows(int before) {
-  if (slot_ == span_->block_slots) {
-    slot_ = 0;
-    ++memory_block_;
-    enter_memory_block();
-  }
   const int count = std::min({std::min(before, span_end_) - position_, span_->block_slots - slot_,
                               kTileRows - slot_ % kTileRows});
   const Rows rows{.k = k_ + (slot_ >> k_shift_) * span_->k_tile_bytes,

@@ -127,10 +127,11 @@ TEST(BlockWalk, StopsAtAnEndAndGoesOnFromThere) {
 TEST(BlockWalk, GoesOverGapsAndThroughBlocksOfSeveralSpans) {
   BlockWalk walk(kHeads, 2, 2);
   std::vector<Rows> parts;
-  parts.reserve(3);
+  parts.reserve(4);
   std::vector<int> positions;
   std::vector<Span> spans;
-  for (const auto& [first, count] : {std::pair(5, 20), std::pair(27, 3), std::pair(200, 150)}) {
+  for (const auto& [first, count] :
+       {std::pair(5, 20), std::pair(26, 0), std::pair(27, 3), std::pair(200, 150)}) {
     Span& span = parts.emplace_back(16, 16, 48, backwards(9), count + 7).span;
     span.first_slot = 7;
     span.first_position = first;
@@ -143,9 +144,10 @@ TEST(BlockWalk, GoesOverGapsAndThroughBlocksOfSeveralSpans) {
 }
 
 TEST(BlockWalk, WhatIsAheadComesSoManyRunsLater) {
-  for (int heads : {1, kHeads}) {
+  for (const auto& [heads, slots] : {std::pair(1, 16), std::pair(kHeads, 16), std::pair(1, 64),
+                                     std::pair(kHeads, 32), std::pair(kHeads, 4096)}) {
     BlockWalk walk(kHeads, 3, 16);
-    const Rows rows(16, 16, 16, backwards(200), 3000);
+    const Rows rows(16, 16, slots, backwards(200), 3000);
     walk.start({&rows.span, 1}, 0, heads, 0, 3000);
     std::vector<TileRun> k, v;
     while (const BlockWalk::Step* step = walk.next(4096)) {

@@ -144,6 +144,22 @@ TEST_P(Softmax, NaNComesThrough) {
   States states(1);
   take(s, states.view());
   EXPECT_TRUE(std::isnan(states.sum(0)));
+
+  // In a later block too, and through all that follows.
+  States later(1);
+  std::vector<float> fine(kBlock, 1.0f);
+  take(fine, later.view());
+  s.assign(kBlock, 1.0f);
+  s[31] = NAN;
+  take(s, later.view());
+  EXPECT_TRUE(std::isnan(s[31]));
+  kernels_.finish(1, later.view());
+  EXPECT_TRUE(std::isnan(later.l[0]));
+  AttentionState total{1.0f, 2.0f};
+  std::vector<float> o(States::kDim, 1.0f);
+  kernels_.merge(total, o.data(), {later.m[0], later.l[0]}, later.o.data(), States::kDim);
+  EXPECT_TRUE(std::isnan(total.l));
+  EXPECT_TRUE(std::isnan(o[0]));
 }
 
 TEST_P(Softmax, FinishDividesWhatWasSeen) {
@@ -184,13 +200,19 @@ TEST_P(Softmax, MergingEmptyStatesChangesNothing) {
 TEST_P(Softmax, MergingGivesTheSoftmaxOfBothParts) {
   // Scores 1 and 200 against 201: e^(score − m), by hand.
   AttentionState a{200.0f, static_cast<float>(1 + std::exp(-199.0))};
-  std::vector<float> o_a(States::kDim, 4.0f);
-  const std::vector<float> o_b(States::kDim, 8.0f);
+  std::vector<float> o_a(States::kDim), o_b(States::kDim);
+  for (int d = 0; d < States::kDim; ++d) {
+    o_a[d] = static_cast<float>(d);
+    o_b[d] = static_cast<float>(100 - 3 * d);
+  }
+  const std::vector<float> before = o_a;
   kernels_.merge(a, o_a.data(), {201.0f, 1.0f}, o_b.data(), States::kDim);
   const double weight = std::exp(-1.0);
   EXPECT_EQ(a.m, 201.0f);
   EXPECT_NEAR(a.l, 1 + weight, 1e-6);
-  for (float o : o_a) EXPECT_NEAR(o, (4 * weight + 8) / (1 + weight), 1e-5);
+  for (int d = 0; d < States::kDim; ++d) {
+    EXPECT_NEAR(o_a[d], (before[d] * weight + o_b[d]) / (1 + weight), 1e-4) << d;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Simd, Softmax, testing::ValuesIn(simd_targets()),

@@ -71,12 +71,13 @@ struct Codec {
   void (*prepare)(const float* q, int dim, float* prepared) = nullptr;
   // s(query, at + row) = Σ_d q(query, d) · k(row, d) for the rows of `runs`, which lie in one
   // block; other scores stay as they are. q: (queries, prepared_floats); s: (queries, kBlock);
-  // scratch: kBlock · dim floats.
+  // scratch: (kBlock + 1) · dim floats.
   void (*scores)(const float* q, int queries, int dim, std::span<const TileRun> runs, float* s,
                  float* scratch) = nullptr;
   // o(query, d) += Σ_row p(query, at + row) · v(row, d), rows in ascending order. p: (queries,
-  // kBlock), ≥ 0, all runs of a block in one call; o: (queries, dim). A block of zero probability
-  // leaves o as it is, bit for bit.
+  // kBlock), from 0 to some thousands (see SoftmaxKernels), all of a block perhaps near 0; all runs
+  // of a block in one call; o: (queries, dim). A block of zero probability leaves o as it is, bit
+  // for bit.
   void (*accumulate)(const float* p, int queries, int dim, std::span<const TileRun> runs, float* o,
                      float* scratch) = nullptr;
 };

@@ -254,7 +254,7 @@ HWY_NOINLINE void add_rows_of(const float* p, int dim, std::span<const TileRun> 
 template <typename T, typename RowsOf>
 HWY_INLINE void add_rows(const float* p, int queries, int dim, std::span<const TileRun> runs,
                          const RowsOf& rows_of, float* o) {
-  bool first = true;  // prefetching once is enough
+  bool first = !runs.empty() && runs.front().ahead;  // prefetching once is enough
   while (queries > 0) {
     const int n = next_queries(queries);
     with_queries(n, [&]<int kQueries>() HWY_ATTR {

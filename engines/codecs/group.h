@@ -198,6 +198,18 @@ struct GroupedRow {
   }
 };
 
+// The kBits bits of a word from `shift` on, as a number in two's complement. In 32-bit operations
+// only, which loops become vector code of.
+template <int kBits>
+KVMARK_HD KVMARK_INLINE float signed_field(uint32_t word, int shift) {
+  return static_cast<float>(static_cast<int32_t>(word << (32 - kBits - shift)) >> (32 - kBits));
+}
+// The same without a sign, `bias` above the number.
+template <int kBits>
+KVMARK_HD KVMARK_INLINE float biased_field(uint32_t word, int shift, int bias) {
+  return static_cast<float>(static_cast<int32_t>(word >> shift & ((1u << kBits) - 1)) - bias);
+}
+
 // One side of a format of symmetric groups, sixteen rows to a tile:
 //
 //   scales (groups, 16 rows), f16 | codes of group 0, codes of group 1, …

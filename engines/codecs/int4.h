@@ -41,8 +41,7 @@ struct Int4KeyCodes {
       const uint32_t* quads = words + d / 8 * kTileRows;
       const int shift = d % 4 * 8 + d / 4 % 2 * 4;
       for (int r = 0; r < kTileRows; ++r) {
-        const int code = static_cast<int>(quads[r] >> shift & 0x0f) - kBias;
-        rows[d * kTileRows + r] = scales[r] * static_cast<float>(code);
+        rows[d * kTileRows + r] = scales[r] * biased_field<4>(quads[r], shift, kBias);
       }
     }
   }
@@ -88,12 +87,10 @@ struct Int4ValueCodes {
         const int shift = r % 4 * 8;
         float* row = rows + int64_t{r} * dim + d;
         for (int c = 0; c < width; ++c) {
-          row[c] =
-              scales[r] * static_cast<float>(signed_nibble(static_cast<int>(quad[c] >> shift)));
+          row[c] = scales[r] * signed_field<4>(quad[c], shift);
         }
         for (int c = 0; c < count - width; ++c) {
-          const auto high = static_cast<int>(quad[c] >> (shift + 4));
-          row[width + c] = scales[r] * static_cast<float>(signed_nibble(high));
+          row[width + c] = scales[r] * signed_field<4>(quad[c], shift + 4);
         }
       }
     }

@@ -38,8 +38,7 @@ struct Int8KeyCodes {
     for (int d = first; d < first + n; ++d) {
       const uint32_t* quad = words + d / 4 * kTileRows;
       for (int r = 0; r < kTileRows; ++r) {
-        const int code = static_cast<int>(quad[r] >> d % 4 * 8 & 0xff) - kBias;
-        rows[d * kTileRows + r] = scales[r] * static_cast<float>(code);
+        rows[d * kTileRows + r] = scales[r] * biased_field<8>(quad[r], d % 4 * 8, kBias);
       }
     }
   }
@@ -77,7 +76,7 @@ struct Int8ValueCodes {
         const uint32_t* quad = words + place(d, width, r) / 4;
         float* row = rows + int64_t{r} * dim + d;
         for (int c = 0; c < width; ++c) {
-          row[c] = scales[r] * static_cast<float>(static_cast<int8_t>(quad[c] >> r % 4 * 8));
+          row[c] = scales[r] * signed_field<8>(quad[c], r % 4 * 8);
         }
       }
     }

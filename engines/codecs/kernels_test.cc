@@ -83,7 +83,8 @@ void accumulate(const Codec& codec, const float* p, int queries, int dim,
 
 std::vector<float> probabilities(int64_t n, uint64_t seed) {
   auto p = normal_floats(n, seed);
-  for (float& x : p) x = std::exp(-std::fabs(x));
+  // Most are small; a few are as large as the softmax lets them be.
+  for (size_t i = 0; i < p.size(); ++i) p[i] = std::exp(i % 41 == 7 ? 8.0f : -std::fabs(p[i]));
   return p;
 }
 

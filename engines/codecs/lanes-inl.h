@@ -45,14 +45,15 @@ struct E4m3Code {
   uint8_t bits;
 };
 HWY_INLINE FloatVec load(const E4m3Code* p) {
-  const hn::Rebind<uint8_t, FloatTag> bytes;
-  const hn::Rebind<uint16_t, FloatTag> words;
-  const auto code = hn::PromoteTo(words, hn::LoadU(bytes, &p->bits));
-  // As f16 bits, sign and exponent in place, a code means 2^−8 of its value, subnormals too.
-  const auto sign = hn::ShiftLeft<8>(hn::And(code, hn::Set(words, 0x80)));
-  const auto magnitude = hn::ShiftLeft<7>(hn::And(code, hn::Set(words, 0x7f)));
-  const auto half = hn::BitCast(hn::Rebind<hwy::float16_t, FloatTag>(), hn::Or(sign, magnitude));
-  return hn::Mul(hn::PromoteTo(FloatTag(), half), hn::Set(FloatTag(), 256.0f));
+  const hn::Rebind<int8_t, FloatTag> bytes;
+  const hn::Rebind<int16_t, FloatTag> words;
+  const auto code = hn::LoadU(bytes, reinterpret_cast<const int8_t*>(&p->bits));
+  // As f16 bits, sign and exponent in place, a code means 2^−8 of its value, subnormals too. The
+  // sign's copies reach the highest bit; the one behind it must go.
+  const auto shifted = hn::ShiftLeft<7>(hn::PromoteTo(words, code));
+  const auto half = hn::And(shifted, hn::Set(words, static_cast<int16_t>(0xbfff)));
+  const hn::Rebind<hwy::float16_t, FloatTag> halves;
+  return hn::Mul(hn::PromoteTo(FloatTag(), hn::BitCast(halves, half)), hn::Set(FloatTag(), 256.0f));
 }
 
 // Keeps a loaded vector in its register: gcc would read it again at each of its uses, as an operand
