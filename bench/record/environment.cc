@@ -121,8 +121,9 @@ std::vector<std::string> doubts_about(const MachineState& machine) {
   }
   if (machine.vm.value_or(false)) doubts.emplace_back("virtual machine");
   if (machine.blas_coretype) {
-    doubts.push_back(fmt::format("OPENBLAS_CORETYPE={} may slow matrix products down; unset it",
-                                 *machine.blas_coretype));
+    doubts.push_back(
+        fmt::format("OPENBLAS_CORETYPE={} may slow matrix products (level model) down; unset it",
+                    *machine.blas_coretype));
   }
   return doubts;
 }

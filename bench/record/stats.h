@@ -9,6 +9,9 @@
 
 namespace kvmark {
 
+// Fewer samples carry no interval of their median.
+inline constexpr int kIntervalSamples = 6;
+
 // What a list of samples says; a figure that n samples cannot carry is left out (null in JSON).
 struct Summary {
   size_t n = 0;
@@ -17,7 +20,7 @@ struct Summary {
   std::optional<double> mad;     // median of |x − median|, not scaled
   std::optional<double> min;
   std::optional<double> p50;
-  std::optional<std::array<double, 2>> p50_ci95;  // n ≥ 6
+  std::optional<std::array<double, 2>> p50_ci95;  // n ≥ kIntervalSamples
   std::optional<double> p90;                      // n ≥ 20
   std::optional<double> p95;                      // n ≥ 40
   std::optional<double> p99;                      // n ≥ 200

@@ -18,8 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kIntervalRounds = 6;  // fewer give no interval of the median
-
 // What follows from the engine or from other keys, or stands in one column with them.
 constexpr std::string_view kSilentKeys[] = {"engine",  "preset",      "gate",     "layers",
                                             "seq_len", "max_seq_len", "kv_heads", "gen_len"};
@@ -32,7 +30,7 @@ std::vector<double> rounds_of(const Json& record) {
 bool is_shown(const Json& record) {
   return has_figures(record) && value_at(record, "case.level") == "attention" &&
          value_at(record, "work.bandwidth_fraction").is_number() &&
-         rounds_of(record).size() >= kIntervalRounds;
+         std::ssize(rounds_of(record)) >= kIntervalSamples;
 }
 
 // ---- Cells ----
@@ -47,11 +45,13 @@ std::string with_interval(double value, const Json& interval, double unit, int d
   return text;
 }
 
-// The percentage at `path`, its interval at `path`_ci95.
+// The percentage at `path`, a part of a ceiling; its interval at `path`_ci95.
 std::string percentage(const Json& record, const std::string& path) {
   const Json& value = value_at(record, path);
   if (!value.is_number()) return "";
-  return with_interval(value.get<double>(), value_at(record, path + "_ci95"), 0.01, 0);
+  const double part = value.get<double>();
+  return with_interval(part, value_at(record, path + "_ci95"), 0.01, 0) +
+         std::string(part > kLargestFraction ? kAboveMark : "");
 }
 
 // How many times as fast the record is as the other one; "" where there is no other.
@@ -123,11 +123,17 @@ std::string rest_of(const Json& record, std::initializer_list<const char*> keys 
   return rest.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// The first row for which that holds, if there is one among those that were measured together with
+// `record`, else of all.
 template <typename Predicate>
-const Json* first_of(const Rows& rows, Predicate is_it) {
-  const auto it =
-      std::find_if(rows.begin(), rows.end(), [&](const Json* row) { return is_it(*row); });
-  return it == rows.end() ? nullptr : *it;
+const Json* first_of(const Rows& rows, const Json& record, Predicate is_it) {
+  const Json* found = nullptr;
+  for (const Json* row : rows) {
+    if (!is_it(*row)) continue;
+    if (value_at(*row, "group_run") == value_at(record, "group_run")) return row;
+    if (!found) found = row;
+  }
+  return found;
 }
 
 bool same_engine(const Json& a, const Json& b) {
@@ -136,7 +142,7 @@ bool same_engine(const Json& a, const Json& b) {
 
 const Json* first_engine(const Rows& rows, const Json& record) {
   const std::string rest = rest_of(record);
-  return first_of(rows, [&](const Json& row) {
+  return first_of(rows, record, [&](const Json& row) {
     return same_engine(row, *rows.front()) && rest_of(row) == rest;
   });
 }
@@ -144,7 +150,7 @@ const Json* first_engine(const Rows& rows, const Json& record) {
 const Json* in_one_piece(const Rows& rows, const Json& record) {
   if (engine_layout(record) == "contiguous") return nullptr;
   const std::string rest = rest_of(record);
-  return first_of(rows, [&](const Json& row) {
+  return first_of(rows, record, [&](const Json& row) {
     return engine_layout(row) == "contiguous" && engine_format(row) == engine_format(record) &&
            rest_of(row) == rest;
   });
@@ -176,7 +182,8 @@ std::optional<Section> table_of(std::string heading, const Rows& rows, const Cel
     const std::string text = cell(*record);
     if (text.empty()) continue;
     tells |= text != "1";
-    // The column of its format and the row of its setting and layout, made where there is none.
+    // The column of its format and the first row of its setting and layout that is free there, made
+    // where there is none.
     const auto column =
         std::find_if(section.columns.begin() + labels, section.columns.end(),
                      [&](const Heading& h) { return h.title == engine_format(*record); });
@@ -186,7 +193,8 @@ std::optional<Section> table_of(std::string heading, const Rows& rows, const Cel
     for (const Setting& setting : settings) label.push_back(setting.text(*record));
     label.push_back(engine_layout(*record));
     auto row = std::find_if(section.rows.begin(), section.rows.end(), [&](const Row& r) {
-      return std::equal(label.begin(), label.end(), r.cells.begin());
+      const bool is_free = r.cells.size() <= at || r.cells[at] == kNothing;
+      return is_free && std::equal(label.begin(), label.end(), r.cells.begin());
     });
     if (row == section.rows.end()) row = section.rows.insert(row, Row{label, "", true});
     if (row->cells.size() <= at) row->cells.resize(at + 1, std::string(kNothing));

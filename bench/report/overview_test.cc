@@ -83,6 +83,27 @@ TEST(Overview, PutsFormatsSideBySideForEachSettingAndLayout) {
   }
 }
 
+TEST(Overview, RowsThatDifferInASilentKeyKeepTheirOwnLines) {
+  std::vector<Json> records = {row("contiguous/f16", 10), row("contiguous/f16", 10)};
+  records[1]["case"]["layers"] = 4;
+  records[1]["work"]["bandwidth_fraction"] = 1.1;
+  records[1]["work"]["bandwidth_fraction_ci95"] = nullptr;
+  EXPECT_THAT(lines_of(records, "Attention, % of the read ceiling"),
+              ElementsAre("heads | head_dim | layout | f16", "16:4 | 64 | contiguous | 90 (85–95)",
+                          "16:4 | 64 | contiguous | 110‡"));
+  EXPECT_THAT(table(records), HasSubstr("‡: "));
+}
+
+TEST(Overview, RowsAreComparedWithinTheirOwnRun) {
+  std::vector<Json> records = {row("contiguous/f16", 10), row("contiguous/int8:g32", 5),
+                               row("contiguous/f16", 30), row("contiguous/int8:g32", 5)};
+  for (Json* again : {&records[2], &records[3]}) (*again)["group_run"] = "another";
+  EXPECT_THAT(lines_of(records, "Speed against contiguous/f16"),
+              ElementsAre("heads | head_dim | layout | f16 | int8:g32",
+                          "16:4 | 64 | contiguous | 1 | 2.00 (2.00–2.00)",
+                          "16:4 | 64 | contiguous | 1 | 6.00 (6.00–6.00)"));
+}
+
 // Round by round 1, 2, …: the ratio of the medians would be 1.
 TEST(Overview, SpeedsOfAGroupAreRatiosOfTheRoundsOfATurn) {
   std::vector<Json> records = {row("contiguous/f16", 0), row("contiguous/int8:g32", 0)};

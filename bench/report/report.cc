@@ -72,8 +72,9 @@ constexpr std::string_view kWholeRunDefinition =
     "whole run: start to last token, median of the rounds. slope: exponent with which the time so "
     "far grows with the tokens, over the last half: 1 linear, 2 quadratic.";
 constexpr std::string_view kOverviewDefinition =
-    "tables of formats: medians over rounds; a speed is a ratio of attention steps, taken round by "
-    "round where the two took turns.";
+    "tables of formats: medians over rounds; a speed is a ratio of whole steps, appending "
+    "included, "
+    "taken round by round where the two took turns.";
 constexpr std::string_view kApartDefinition =
     "†: not measured side by side with the engine that it is compared with, so a drift of the "
     "machine may be part of the speed-up.";
@@ -326,8 +327,7 @@ std::vector<std::string> footer_of(Records records, const std::vector<Section>& 
       })) {
     lines.emplace_back(kCeilingDefinition);
   }
-  if (any_row(sections,
-              [](const Row& row) { return row.cells[kCeilingColumn].ends_with(kAboveMark); })) {
+  if (has_mark(sections, kAboveMark) || has_mark(side_by_side, kAboveMark)) {
     lines.emplace_back(kAboveDefinition);
   }
   if (has_whole_runs(sections)) lines.emplace_back(kWholeRunDefinition);

@@ -15,9 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kGrowthTokens = 64;      // fewer say little about how the time grows
-constexpr int64_t kIntervalRounds = 6;     // fewer give no interval of the median
-constexpr double kLargestFraction = 1.05;  // of the read ceiling; what is above is no noise
+constexpr int64_t kGrowthTokens = 64;  // fewer say little about how the time grows
 
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -67,7 +65,7 @@ std::string ratio_text(double ratio, const Json& record, const Json& baseline) {
   if (&record == &baseline) return "1";
   const int64_t rounds =
       std::min(length(record, "sampling.rounds"), length(baseline, "sampling.rounds"));
-  if (rounds >= kIntervalRounds) return human_number(ratio);
+  if (rounds >= kIntervalSamples) return human_number(ratio);
   return fmt::format("{}{}", kRoughMark, rough_number(ratio));
 }
 

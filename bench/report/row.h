@@ -20,8 +20,10 @@ inline constexpr std::string_view kRoughMark = "~";
 // Behind a ratio between rows that were not measured side by side (different `group_run`).
 inline constexpr std::string_view kApartMark = "†";
 
-// Behind a fraction of the read ceiling that no read can reach.
+// Behind a fraction of the read ceiling that no read can reach: what is above kLargestFraction is
+// no noise.
 inline constexpr std::string_view kAboveMark = "‡";
+inline constexpr double kLargestFraction = 1.05;
 
 bool is_ok(const nlohmann::ordered_json& record);
 // Do its figures count? Those of an `ok` row, and of an `invalid` one that only misses its gate;

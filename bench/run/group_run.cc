@@ -147,7 +147,9 @@ class GroupRun {
   void find_reference(const Wave& wave, const std::string& path) {
     for (size_t i : wave.cases) {
       if (!is_reference(runs_[i]->spec())) continue;
-      if (runs_[i]->start_as_reference(path)) reference_.path = path;
+      if (runs_[i]->start_as_reference(path) && std::filesystem::exists(path)) {
+        reference_.path = path;
+      }
       break;
     }
     if (!reference_.path) reference_ = make_reference(runs_.front()->spec(), path, context_);
