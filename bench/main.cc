@@ -98,7 +98,8 @@ void add_run(CLI::App& app, Options& o) {
     run->add_option(kAxisFlags[i].flag, o.axis_values[i], kAxisFlags[i].help)
         ->type_name(kAxisFlags[i].value);
   }
-  run->add_option("--set", o.set, "Any field of the plan; see `kvmark list fields`")
+  run->add_option("--set", o.set,
+                  "Any field of the plan (see `kvmark list fields`); repeat --set for each")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   run->add_option("-o,--output", o.run.folder, "Folder of the run [results/NAME-TIME]")

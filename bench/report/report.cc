@@ -62,7 +62,9 @@ constexpr std::string_view kCeilingDefinition =
     "of "
     "the same size reached in the same rounds.";
 constexpr std::string_view kAboveDefinition =
-    "‡: faster than that read: a cache effect, or bytes counted that were not read.";
+    "‡: faster than that read: a cache effect, bytes counted that were not read, or a read that "
+    "the "
+    "machine's other work disturbed.";
 constexpr std::string_view kRoughDefinition = "~: of fewer than 6 rounds, so without an interval.";
 constexpr std::string_view kGenericDefinition =
     "generic kernels decode to f32 first; compare the bytes and losses of these formats, not their "

@@ -20,7 +20,10 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kLeastPoints = 3;  // two would fit any exponent
 constexpr std::string_view kDefinition =
     "slope of attention: exponent with which the median attention time of a step and layer grows "
-    "with the positions that the step sees, or with the sequences of the batch; 1 is linear.";
+    "with the positions that the step sees, or with the sequences of the batch; 1 is linear. Short "
+    "ones "
+    "may lie in the caches of the processor: configs/scaling.yaml keeps the bytes of a step "
+    "constant.";
 
 struct Curve {
   std::string engine;

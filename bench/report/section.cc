@@ -56,8 +56,8 @@ std::string wrapped(std::string_view text) {
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
     if (!line.empty() && columns_of(line) + 1 + columns_of(word) > kWidth) {
-      out += line + "\n";
-      line = " ";
+      out.append(line).append("\n");
+      line.assign(1, ' ');  // gcc 12 warns of an assigned literal
     }
     if (!line.empty()) line += " ";
     line += word;
