@@ -21,6 +21,7 @@
 #include "bench/run/run.h"
 #include "bench/run/run_folder.h"
 #include "bench/run/worker.h"
+#include "engines/codecs/codec.h"
 #include "engines/core/check.h"
 #include "engines/core/nearest.h"
 
@@ -220,6 +221,7 @@ int guarded_main(int argc, char** argv) {
 
   // 2. The work, and what came of it.
   try {
+    simd_target();  // a wrong KVMARK_SIMD is no mistake of a plan's line
     return flushed(dispatch(app, options));
   } catch (const UsageError& e) {
     std::cout.flush();

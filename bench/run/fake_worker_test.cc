@@ -61,8 +61,11 @@ class FakeWorker {
 
   Json reply(const std::string& cmd, const Json& request) {
     if (cmd == "prepare") {
-      return {{"reply", "ready"},   {"kernel", "generic"},  {"simd", "FAKE"},
-              {"blas", "FakeLake"}, {"weight_bytes", 1000}, {"kv_reserved_bytes", 2000}};
+      return {{"reply", "ready"},
+              {"kernel", "generic"},
+              {"simd", "FAKE"},
+              {"blas", "FakeLake"},
+              {"weight_bytes", 1000}};
     }
     if (cmd == "reference") {
       std::ofstream(request["path"].get<std::string>()) << "reference";

@@ -121,7 +121,7 @@ void fill_timing(const Case& c, const CaseOutcome& o, Json& record) {
 
 void fill_memory(const Case& c, const CaseOutcome& o, Json& record) {
   Json& memory = record["memory"];
-  copy(o.ready, {"weight_bytes", "kv_reserved_bytes"}, memory);
+  copy(o.ready, {"weight_bytes"}, memory);
   const Json& measured = part(o.totals, "memory");
   copy(measured,
        {"kv_live_bytes", "kv_reserved_bytes", "kv_peak_bytes", "kv_payload_bytes", "kv_scale_bytes",

@@ -91,8 +91,7 @@ class Worker {
             {"kernel", workload_->engine().kernel()},
             {"simd", simd_target()},
             {"blas", blas_core()},
-            {"weight_bytes", workload_->weight_bytes()},
-            {"kv_reserved_bytes", workload_->engine().footprint().reserved_bytes}};
+            {"weight_bytes", workload_->weight_bytes()}};
   }
 
   Json reference(const std::string& path) {

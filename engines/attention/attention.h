@@ -56,9 +56,9 @@ class AttentionDriver {
                   int max_len, ThreadPool& pool, const QueryPass& pass = {});
 
   // The result of a row depends only on its own q and on the stored bytes that it sees: not on the
-  // other rows, the pieces, the threads or the physical place of the rows, bit for bit. Outputs
-  // must not overlap queries. Throws LogicError for more rows or positions than the driver was made
-  // for, and for spans that do not ascend.
+  // other rows, the pieces, the threads or the physical place of the rows, bit for bit, as long as
+  // the stored rows of their blocks are finite. Outputs must not overlap queries. Throws LogicError
+  // for more rows or positions than the driver was made for, and for spans that do not ascend.
   void attend(std::span<const QueryPiece> pieces);
 
  private:

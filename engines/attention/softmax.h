@@ -27,8 +27,8 @@ struct AttentionState {
 // s: (queries, kBlock), the scores of one block of positions, −inf where there is none.
 struct SoftmaxKernels {
   // Whether a query's reference must rise before block(): it does when a score exceeds it by 8, so
-  // that it is raised a few times only and no e^(score − m) is above 3,000. (A threshold of that
-  // kind is in FlashAttention-4.)
+  // that it is raised a few times only and no e^(score − m) is above 3,000; values beyond 1e32 may
+  // overflow an output for that. (A threshold of that kind is in FlashAttention-4.)
   bool (*exceeds)(const float* s, int queries, const SoftmaxStates& states) = nullptr;
   // Raises the references of the queries for which that is so to their largest score; sums and
   // outputs, which must hold all blocks before, follow.

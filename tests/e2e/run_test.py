@@ -174,6 +174,12 @@ class RunTest(unittest.TestCase):
             self.assertIn(word, result.stderr)
             self.assertTrue(result.stderr.startswith("kvmark: "), result.stderr)
 
+    def test_a_wrong_simd_target_is_not_blamed_on_the_plan(self):
+        result = subprocess.run(self.command(), capture_output=True, text=True,
+                                env={**os.environ, "KVMARK_SIMD": "foo"})
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertTrue(result.stderr.startswith("kvmark: KVMARK_SIMD=foo"), result.stderr)
+
     def test_a_reader_that_had_enough_is_no_error(self):
         process = subprocess.Popen([KVMARK, "list", "fields"], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
