@@ -167,9 +167,10 @@ void softmax_merge(AttentionState& a, float* o_a, const AttentionState& b, const
     const FloatVec of_b = hn::Mul(hn::LoadU(d, o_b + i), weight_b);
     hn::StoreU(hn::MulAdd(hn::LoadU(d, o_a + i), weight_a, of_b), d, o_a + i);
   }
+  a = {m, l};
+  if (i == dim) return;
   const FloatVec of_b = hn::Mul(load_first(o_b + i, dim - i), weight_b);
   store_first(hn::MulAdd(load_first(o_a + i, dim - i), weight_a, of_b), o_a + i, dim - i);
-  a = {m, l};
 }
 
 SoftmaxKernels make_softmax_kernels() {

@@ -77,7 +77,7 @@ HWY_INLINE float* anew(float* p) {
 // The first n < kLanes numbers at p, the other lanes 0; touches nothing behind them.
 template <typename T>
 HWY_INLINE FloatVec load_first(const T* p, int n) {
-#if !HWY_MEM_OPS_MIGHT_FAULT
+#if !HWY_MEM_OPS_MIGHT_FAULT && HWY_TARGET != HWY_SCALAR  // which loads whatever its mask says
   if constexpr (std::is_same_v<T, float>) {
     return hn::MaskedLoad(hn::FirstN(FloatTag(), static_cast<size_t>(n)), FloatTag(), p);
   }
