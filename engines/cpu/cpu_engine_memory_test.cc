@@ -114,6 +114,40 @@ TEST_P(Memory, WarmStepAllocatesNothing) {
   EXPECT_TRUE(fed);
 }
 
+// Long enough that two threads share the splits of one sequence.
+TEST(LongContext, AWarmStepAllocatesNothing) {
+  KvSpec spec;
+  spec.layers = spec.max_seqs = 1;
+  spec.heads = 4;
+  spec.kv_heads = 2;
+  spec.k_dim = spec.v_dim = 16;
+  spec.max_len = 4096;
+  spec.max_rows = 512;
+  ThreadPool pool(2);
+  for (const char* name : {"contiguous/f16", "paged:16/int8:g32"}) {
+    const auto engine = make_cpu_engine(parse_engine(name), spec, pool);
+    const SeqId seq = engine->open();
+    std::vector<float> memory(int64_t{spec.max_rows} * spec.heads * spec.k_dim, 0.5f);
+    std::vector<float> outputs(memory.size());
+    const auto feed = [&](int rows) {
+      const Piece piece{seq, engine->next(seq), rows};
+      if (engine->begin({&piece, 1})) return false;
+      engine->attend(0, Outputs::all, {memory.data(), rows, spec.heads * spec.k_dim},
+                     {memory.data(), rows, spec.kv_heads * spec.k_dim},
+                     {memory.data(), rows, spec.kv_heads * spec.v_dim},
+                     {outputs.data(), rows, spec.heads * spec.v_dim});
+      engine->commit();
+      return true;
+    };
+    bool fed = true;
+    while (engine->next(seq) < 3584) fed = feed(512) && fed;
+    const int64_t before = allocations;
+    for (int i = 0; i < 5; ++i) fed = feed(1) && fed;
+    EXPECT_EQ(allocations - before, 0) << name;
+    EXPECT_TRUE(fed) << name;
+  }
+}
+
 TEST_P(Memory, ClosedSequencesFreeOrKeepAsSaid) {
   Harness h(GetParam());
   const SeqId a = h.open();
