@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -153,6 +154,19 @@ std::optional<int64_t> available_memory(const SystemPaths& paths) {
   auto available = kib(keyed_integer(read_text(paths.proc + "/meminfo"), "MemAvailable"));
   take_smaller(available, left_in_groups(paths));
   return available;
+}
+
+std::optional<double> steal_ms(const SystemPaths& paths) {
+  // "cpu  user nice system idle iowait irq softirq steal …", in clock ticks.
+  std::istringstream line(read_text(paths.proc + "/stat").value_or(""));
+  line.imbue(std::locale::classic());
+  std::string name;
+  double ticks = 0;
+  line >> name;
+  for (int column = 0; column < 8; ++column) line >> ticks;
+  const long per_second = sysconf(_SC_CLK_TCK);
+  if (!line || name != "cpu" || per_second <= 0) return {};
+  return 1e3 * ticks / static_cast<double>(per_second);
 }
 
 Probes sample_probes(const SystemPaths& paths) {

@@ -39,6 +39,10 @@ struct Probes {
 };
 Probes sample_probes(const SystemPaths& paths = {});
 
+// Time since the machine's start that its processors were ready to run but the host gave them to
+// others, all processors together; nothing where the system does not tell.
+std::optional<double> steal_ms(const SystemPaths& paths = {});
+
 // What happened between two samples, and the sum of two such stretches: each figure is left out
 // where either side lacks it.
 Probes operator-(const Probes& after, const Probes& before);

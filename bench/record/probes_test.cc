@@ -1,6 +1,7 @@
 #include "bench/record/probes.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -35,6 +36,14 @@ class FakeSystem : public ::testing::Test {
 };
 
 constexpr int64_t kKib = 1024;
+
+TEST_F(FakeSystem, StealIsTheEighthColumnOfAllProcessors) {
+  EXPECT_FALSE(steal_ms(paths()).has_value());
+  write("proc/stat", "cpu  1 2 3 4 5 6 7 250 9 10\ncpu0 1 2 3 4 5 6 7 100 9 10\n");
+  EXPECT_DOUBLE_EQ(steal_ms(paths()).value(), 250 * 1e3 / sysconf(_SC_CLK_TCK));
+  write("proc/stat", "cpu  1 2 3 4 5 6 7\n");  // a kernel without the column
+  EXPECT_FALSE(steal_ms(paths()).has_value());
+}
 
 TEST_F(FakeSystem, WithoutGroupsTheMachineCounts) {
   EXPECT_EQ(available_memory(paths()), 4000 * kKib);

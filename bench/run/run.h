@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/plan/plan.h"
+#include "bench/record/exit_code.h"
 #include "bench/run/process.h"
 
 namespace kvmark {
@@ -18,14 +19,6 @@ struct RunRequest {
   bool dry_run = false;
   bool plots = true;
   WorkerCommand worker = own_worker_command();
-};
-
-enum ExitCode {
-  kExitFine = 0,
-  kExitUsage = 2,
-  kExitFailed = 3,
-  kExitInvalid = 4,
-  kExitInterrupted = 130
 };
 
 // Of the statuses of rows: invalid before failed before fine.
