@@ -12,7 +12,7 @@ build:
 # Runs the two short plans; prints the comparison and says where records and plots are.
 run:
 	@scripts/setup.sh build plot
-	@scripts/build.sh release
+	@scripts/build.sh release kvmark
 	@build/bin/kvmark run configs/quickstart.yaml configs/codecs.yaml
 
 test:
