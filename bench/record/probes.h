@@ -4,16 +4,10 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
+
+#include "bench/record/system_files.h"
 
 namespace kvmark {
-
-// Where the probes read; tests bring folders of their own.
-struct SystemPaths {
-  std::string proc = "/proc";
-  std::string cgroup = "/sys/fs/cgroup";
-  std::string sys = "/sys";
-};
 
 // Bytes of this process; nothing where the system does not tell.
 struct ProcessMemory {
@@ -28,15 +22,30 @@ ProcessMemory process_memory(const SystemPaths& paths = {});
 // File cache that the kernel would give back counts as available.
 std::optional<int64_t> available_memory(const SystemPaths& paths = {});
 
-// Counters of this process, all threads together, since its start; nothing where not available.
+// What disturbs a measurement. A sample holds counts since the start of the process or of the
+// machine, and the frequency of this moment; the difference of two samples what happened between
+// them. Nothing where the system does not tell.
 struct Probes {
+  // Of this process, all threads together.
+  std::optional<double> wall_ms;
+  std::optional<double> cpu_ms;        // on a core
   std::optional<double> run_delay_ms;  // ready to run, but waiting for a core
   std::optional<int64_t> minor_faults;
   std::optional<int64_t> major_faults;
   std::optional<int64_t> voluntary_switches;
   std::optional<int64_t> involuntary_switches;
   std::optional<int64_t> migrations;  // between cores
+  // Of the machine, all cores together; the first two are counted in ticks of mostly 10 ms.
+  std::optional<double> machine_busy_ms;  // on anything, this process included
+  std::optional<double> steal_ms;         // ready to run, but the host gave the core to others
+  std::optional<double> throttled_ms;     // a control group of this process had used up its quota
+  std::optional<int64_t> thermal_throttles;
+  // Of the core that the sample was taken on, as core_ghz() measures it.
+  std::optional<double> lowest_core_ghz;
+  std::optional<double> highest_core_ghz;
 };
+
+// Takes some 50 µs here, more with many threads or cores.
 Probes sample_probes(const SystemPaths& paths = {});
 
 // Time since the machine's start that its processors were ready to run but the host gave them to
@@ -44,7 +53,7 @@ Probes sample_probes(const SystemPaths& paths = {});
 std::optional<double> steal_ms(const SystemPaths& paths = {});
 
 // What happened between two samples, and the sum of two such stretches: each figure is left out
-// where either side lacks it.
+// where either side lacks it. Of frequencies the lowest and the highest of both sides remain.
 Probes operator-(const Probes& after, const Probes& before);
 Probes operator+(const Probes& a, const Probes& b);
 

@@ -42,6 +42,24 @@ size_t median_rank(size_t n) {
   return 0;
 }
 
+// `s`: the median and the MAD of the samples.
+std::vector<size_t> outliers_of(std::span<const double> samples, const Summary& s) {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < samples.size() && *s.mad > 0; ++i) {
+    if (std::abs(samples[i] - *s.p50) > kOutlierMads * *s.mad) found.push_back(i);
+  }
+  return found;
+}
+
+// 97.5 % quantile of Student's t for 1, 2, … degrees of freedom.
+constexpr double kStudent[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
+                               2.228,  2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101};
+constexpr double kStudentOfMore = 2.093;  // of 19; 1.96 in the limit
+
+double student(size_t degrees) {
+  return degrees <= std::size(kStudent) ? kStudent[degrees - 1] : kStudentOfMore;
+}
+
 Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 }  // namespace
@@ -77,11 +95,12 @@ Summary summarize(std::span<const double> samples) {
   std::transform(sorted.begin(), sorted.end(), deviations.begin(),
                  [&](double x) { return std::abs(x - *s.p50); });
   s.mad = median_of(deviations);
-  if (*s.mad > 0) {
-    s.outliers = std::count_if(deviations.begin(), deviations.end(),
-                               [&](double d) { return d > kOutlierMads * *s.mad; });
-  }
+  s.outliers = outliers_of(samples, s).size();
   return s;
+}
+
+std::vector<size_t> outliers(std::span<const double> samples) {
+  return outliers_of(samples, summarize(samples));
 }
 
 Json to_json(const Summary& s) {
@@ -106,7 +125,7 @@ std::optional<double> relative_width(const Summary& s) {
   return ((*s.p50_ci95)[1] - (*s.p50_ci95)[0]) / std::abs(*s.p50);
 }
 
-std::optional<double> fit_slope(std::span<const double> x, std::span<const double> y) {
+std::optional<Slope> fit_slope(std::span<const double> x, std::span<const double> y) {
   check(x.size() == y.size(), "fit_slope: {} x and {} y", x.size(), y.size());
   std::vector<double> log_x, log_y;
   for (size_t i = 0; i < x.size(); ++i) {
@@ -125,7 +144,16 @@ std::optional<double> fit_slope(std::span<const double> x, std::span<const doubl
   }
   // Equal x differ from their mean by rounding only.
   if (xx <= 1e-20 * count) return std::nullopt;
-  return xy / xx;
+  Slope slope{xy / xx, {}};
+  if (log_x.size() < 3) return slope;
+  double squares = 0;  // of the deviations from the line
+  for (size_t i = 0; i < log_x.size(); ++i) {
+    const double off = log_y[i] - mean_y - slope.exponent * (log_x[i] - mean_x);
+    squares += off * off;
+  }
+  const size_t degrees = log_x.size() - 2;
+  slope.half_width = student(degrees) * std::sqrt(squares / static_cast<double>(degrees) / xx);
+  return slope;
 }
 
 }  // namespace kvmark

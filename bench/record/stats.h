@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace kvmark {
 
@@ -34,6 +35,9 @@ struct Summary {
 // No samples: everything but n and outliers is left out. A NaN or infinity throws LogicError.
 Summary summarize(std::span<const double> samples);
 
+// Which of the samples Summary::outliers counts, ascending from 0.
+std::vector<size_t> outliers(std::span<const double> samples);
+
 // The record's S: every key is there, null where the figure is left out.
 nlohmann::ordered_json to_json(const Summary& summary);
 
@@ -41,8 +45,15 @@ nlohmann::ordered_json to_json(const Summary& summary);
 // Nothing where there is no interval or the median is 0.
 std::optional<double> relative_width(const Summary& summary);
 
-// Exponent b of y ≈ a · x^b, by least squares on the logarithms. Points that are not positive are
-// left out; fewer than two distinct x give nothing. The lists must have the same length.
-std::optional<double> fit_slope(std::span<const double> x, std::span<const double> y);
+struct Slope {
+  double exponent = 0;
+  std::optional<double> half_width;  // of its 95 % interval; three points or more
+};
+
+// Exponent b of y ≈ a · x^b, by least squares on the logarithms; the interval from what the points
+// deviate from the line (Student's t, so right where these deviations are independent). Points that
+// are not positive are left out; fewer than two distinct x give nothing. The lists must have the
+// same length.
+std::optional<Slope> fit_slope(std::span<const double> x, std::span<const double> y);
 
 }  // namespace kvmark
