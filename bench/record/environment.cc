@@ -92,13 +92,25 @@ bool in_container() {
          std::filesystem::exists("/run/.containerenv", error) || std::getenv("container");
 }
 
-// Version 2: "quota period" or "max period".
-std::optional<double> cpu_quota(const std::string& line) {
-  std::istringstream text(line);
+// Version 2: "quota period" or "max period"; version 1: a file each, and −1 for no quota.
+std::optional<double> quota_of(const ControlGroup& group) {
+  std::istringstream text(group.version2 ? first_line(group.folder / "cpu.max")
+                                         : first_line(group.folder / "cpu.cfs_quota_us") + " " +
+                                               first_line(group.folder / "cpu.cfs_period_us"));
   text.imbue(std::locale::classic());
   double quota = 0, period = 0;
-  if (!(text >> quota >> period) || period <= 0) return std::nullopt;
+  if (!(text >> quota >> period) || quota <= 0 || period <= 0) return std::nullopt;
   return quota / period;
+}
+
+// The tightest of the groups.
+std::optional<double> cpu_quota(const SystemPaths& paths) {
+  std::optional<double> least;
+  for (const ControlGroup& group : control_groups(paths, "cpu")) {
+    const auto quota = quota_of(group);
+    if (quota && (!least || *quota < *least)) least = quota;
+  }
+  return least;
 }
 
 template <typename T>
@@ -106,7 +118,8 @@ Json value_or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
-// What the machine's state says against timings.
+// What the machine's state says against timings. A virtual machine alone is a fact (env.vm): what
+// its host does to a row is seen in the row's probes.
 std::vector<std::string> doubts_about(const MachineState& machine) {
   std::vector<std::string> doubts;
   if (machine.governor && *machine.governor != "performance") {
@@ -119,7 +132,6 @@ std::vector<std::string> doubts_about(const MachineState& machine) {
   if (machine.cpu_quota && machine.cores && *machine.cpu_quota < *machine.cores) {
     doubts.push_back(fmt::format("CPU quota of {:.2g} cores", *machine.cpu_quota));
   }
-  if (machine.vm.value_or(false)) doubts.emplace_back("virtual machine");
   if (machine.blas_coretype) {
     doubts.push_back(
         fmt::format("OPENBLAS_CORETYPE={} may slow matrix products (level model) down; unset it",
@@ -134,7 +146,7 @@ MachineState sample_machine(const SystemPaths& paths) {
   MachineState machine;
   machine.cores = allowed_cores();
   machine.load = leading_number(first_line(paths.proc + "/loadavg"));
-  machine.cpu_quota = cpu_quota(first_line(paths.cgroup + "/cpu.max"));
+  machine.cpu_quota = cpu_quota(paths);
   const std::string governor =
       first_line(paths.sys + "/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   if (!governor.empty()) machine.governor = governor;

@@ -30,12 +30,12 @@ struct EnvironmentInput {
   std::string blas;                   // whose kernels the BLAS library uses; "": null
   std::optional<std::string> gpu;     // name of the device
   std::string started;                // of the case, as from utc_now(); "": null
-  std::vector<std::string> unstable;  // further reasons not to trust timings
+  std::vector<std::string> unstable;  // what was seen in the rounds, from disturbances()
 };
 
 // The record's "env": commit, compiler and flags of this build, processor, the machine's state,
-// container, start and `unstable`: what makes timings noisy here, in words that are the same in
-// every row of a run. What is not known is null.
+// container, start and `unstable`: what of the machine's state and of the rounds speaks against the
+// timings, in words that are the same in every row. What is not known is null.
 nlohmann::ordered_json environment(const EnvironmentInput& input);
 
 // Now as 2026-01-31T12:34:56Z.

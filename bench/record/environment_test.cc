@@ -61,6 +61,7 @@ TEST_F(FakeMachine, WhatCannotBeFoundOutIsNull) {
 TEST_F(FakeMachine, IsReadFromTheSystemsFiles) {
   write("proc/loadavg", "1.75 0.50 0.25 2/300 1234\n");
   write("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu hypervisor avx2\n");
+  write("proc/self/cgroup", "0::/\n");
   write("cgroup/cpu.max", "150000 100000\n");
   write("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
   write("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
@@ -76,23 +77,41 @@ TEST_F(FakeMachine, IsReadFromTheSystemsFiles) {
   EXPECT_EQ(sample().huge_pages, false);
 }
 
+TEST_F(FakeMachine, TheTightestQuotaOfAllGroupsCounts) {
+  write("proc/self/cgroup", "0::/outer/inner\n");
+  write("cgroup/outer/cpu.max", "50000 100000\n");
+  write("cgroup/outer/inner/cpu.max", "max 100000\n");
+  EXPECT_EQ(sample().cpu_quota, 0.5);
+  write("proc/self/cgroup", "2:cpu:/a\n");
+  write("cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  write("cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_FALSE(sample().cpu_quota.has_value());
+  write("cgroup/cpu/a/cpu.cfs_quota_us", "25000\n");
+  write("cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(sample().cpu_quota, 0.25);
+}
+
+TEST(Environment, AVirtualMachineIsAFactAndNoDoubt) {
+  EnvironmentInput input;
+  input.machine.vm = true;
+  EXPECT_EQ(environment(input)["vm"], true);
+  EXPECT_THAT(unstable(input.machine), IsEmpty());
+}
+
 TEST(Environment, SaysWhatSpeaksAgainstTimings) {
   MachineState machine;
   machine.cores = 2;
   machine.load = 1.0;
   machine.governor = "performance";
   machine.cpu_quota = 2;
-  machine.vm = false;
   EXPECT_THAT(unstable(machine), IsEmpty());
   machine.load = 1.26;
   machine.governor = "powersave";
   machine.cpu_quota = 1.5;
-  machine.vm = true;
   machine.blas_coretype = "Haswell";
   EXPECT_THAT(unstable(machine),
               ElementsAre("CPU governor powersave", "load 1.3 on 2 cores before the run",
-                          "CPU quota of 1.5 cores", "virtual machine",
-                          HasSubstr("OPENBLAS_CORETYPE=Haswell")));
+                          "CPU quota of 1.5 cores", HasSubstr("OPENBLAS_CORETYPE=Haswell")));
 }
 
 TEST_F(FakeMachine, SeesThatOpenBlasIsTold) {

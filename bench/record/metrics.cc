@@ -254,9 +254,12 @@ constexpr RecordField kFields[] = {
     noisy("profile.other_ms", number, "other", "ms", kSmaller,
           "The rest of the step; all phases together are the step."),
 
-    noisy(
-        "probes.run_delay_ms", number, "run delay", "ms", kSmaller,
-        "Time that the worker's threads were ready but waited for a core, over all timed rounds."),
+    noisy("probes.wall_ms", number, "wall time", "ms", kNone,
+          "Time of all timed rounds together: what the other probes are of."),
+    noisy("probes.cpu_ms", number, "CPU time", "ms", kNone,
+          "Time that the worker's threads were on a core."),
+    noisy("probes.run_delay_ms", number, "run delay", "ms", kSmaller,
+          "Time that the worker's threads were ready but waited for a core."),
     noisy("probes.minor_faults", integer, "minor faults", "", kSmaller,
           "Page faults without disk access in the timed rounds."),
     noisy("probes.major_faults", integer, "major faults", "", kSmaller,
@@ -267,6 +270,24 @@ constexpr RecordField kFields[] = {
           "Context switches because another process wanted the core."),
     noisy("probes.migrations", integer, "migrations", "", kSmaller,
           "Moves of a thread to another core. Null where the kernel does not count them."),
+    noisy("probes.machine_busy_ms", number, "machine busy", "ms", kNone,
+          "Time that all cores of the machine computed, for this worker or for others: what is "
+          "above cpu_ms is the others'. Counted in ticks, mostly of 10 ms."),
+    noisy("probes.steal_ms", number, "steal", "ms", kSmaller,
+          "Time that the host gave this machine's cores to others while they had work, all cores "
+          "together. Counted in ticks. 0 where the host does not tell."),
+    noisy("probes.throttled_ms", number, "throttled", "ms", kSmaller,
+          "Time that control groups of the worker were held back because their CPU quota was used "
+          "up. Null without such groups."),
+    noisy("probes.thermal_throttles", integer, "thermal throttles", "", kSmaller,
+          "Times that a core or its package was slowed down for its heat. Null where the processor "
+          "does not count them, as in virtual machines."),
+    noisy(
+        "probes.lowest_core_ghz", number, "lowest frequency", "GHz", kNone,
+        "Lowest frequency of the core of the worker's main thread, measured before and after each "
+        "round by a chain of dependent operations."),
+    noisy("probes.highest_core_ghz", number, "highest frequency", "GHz", kNone,
+          "The highest of the same."),
 
     detail_field("events", objects, "",
                  "What happened inside the engine: growth, copies on write, with position and "
@@ -277,6 +298,9 @@ constexpr RecordField kFields[] = {
         "samples.round", numbers, "ms",
         "TPOT of each timed round in the order of the rounds (end to end where there is no "
         "TPOT)."),
+    detail_field("samples.outlier_rounds", integers, "",
+                 "Which values of samples.round, counted from 0, lie further than 5 · 1.4826 · MAD "
+                 "from their median; they count in every figure."),
     detail_field("samples.itl_ms", numbers, "ms",
                  "Gaps between tokens of one round, the median one, in order; 4,096 values at "
                  "most."),
@@ -303,7 +327,9 @@ constexpr RecordField kFields[] = {
               "Load average of the minute before the run started, the same in all its rows."),
     env_field("env.container", boolean, "", "Inside a container."),
     env_field("env.vm", boolean, "", "Inside a virtual machine."),
-    env_field("env.unstable", texts, "", "Reasons why timings may be noisy here, in words."),
+    env_field("env.unstable", texts, "",
+              "Reasons to doubt the timings, in words: what was seen in the row's rounds, and "
+              "the state of the machine before the run."),
     env_field("env.started", text, "",
               "Start of the case's worker, UTC; null where none was started."),
 };

@@ -17,6 +17,7 @@ enum class RecordFieldType {
   interval,  // [low, high]
   texts,     // list of strings
   numbers,   // list of numbers
+  integers,  // list of whole numbers
   objects,   // list of objects
   object     // an object whose keys are not fixed
 };

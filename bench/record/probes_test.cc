@@ -1,12 +1,16 @@
 #include "bench/record/probes.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <vector>
+
+#include "bench/record/metrics.h"
 
 namespace kvmark {
 namespace {
@@ -102,10 +106,42 @@ TEST_F(FakeSystem, ProbesAddTheThreads) {
   EXPECT_EQ(sample_probes(paths()).migrations, 7);
 }
 
+TEST_F(FakeSystem, BusyIsAllThatIsNeitherIdleNorStolen) {
+  write("proc/stat", "cpu  1 20 300 7000 9000 4 50 600 0 0\ncpu0 9 9 9 9 9 9 9 9 9 9\n");
+  const double tick_ms = 1e3 / sysconf(_SC_CLK_TCK);
+  const Probes probes = sample_probes(paths());
+  EXPECT_DOUBLE_EQ(*probes.machine_busy_ms, 375 * tick_ms);
+  EXPECT_DOUBLE_EQ(*probes.steal_ms, 600 * tick_ms);
+}
+
+TEST_F(FakeSystem, ThrottlingOfAllAncestorsCounts) {
+  write("proc/self/cgroup", "0::/outer/inner\n");
+  write("cgroup/outer/cpu.stat", "usage_usec 5\nnr_throttled 2\nthrottled_usec 1500\n");
+  write("cgroup/outer/inner/cpu.stat", "nr_throttled 1\nthrottled_usec 250\n");
+  EXPECT_DOUBLE_EQ(*sample_probes(paths()).throttled_ms, 1.75);
+  write("proc/self/cgroup", "3:cpu,cpuacct:/a\n0::/\n");
+  write("cgroup/cpu/a/cpu.stat", "nr_periods 9\nnr_throttled 2\nthrottled_time 3000000\n");
+  EXPECT_DOUBLE_EQ(*sample_probes(paths()).throttled_ms, 3);
+}
+
+TEST_F(FakeSystem, HeatOfCoresAndPackagesIsAddedUp) {
+  const int cpu = sched_getcpu();
+  const std::string folder = "sys/devices/system/cpu/cpu";
+  for (int other = 0; other <= cpu; ++other) {
+    write(folder + std::to_string(other) + "/thermal_throttle/core_throttle_count", "0\n");
+  }
+  EXPECT_EQ(sample_probes(paths()).thermal_throttles, 0);
+  write(folder + std::to_string(cpu) + "/thermal_throttle/core_throttle_count", "3\n");
+  write(folder + std::to_string(cpu) + "/thermal_throttle/package_throttle_count", "4\n");
+  EXPECT_EQ(sample_probes(paths()).thermal_throttles, 7);
+}
+
 TEST_F(FakeSystem, WhatTheSystemDoesNotTellIsNull) {
   const Probes probes = sample_probes(paths());
-  EXPECT_TRUE(to_json(probes)["migrations"].is_null());
-  EXPECT_TRUE(to_json(probes)["run_delay_ms"].is_null());
+  for (const char* key : {"migrations", "run_delay_ms", "machine_busy_ms", "steal_ms",
+                          "throttled_ms", "thermal_throttles"}) {
+    EXPECT_TRUE(to_json(probes)[key].is_null()) << key;
+  }
   EXPECT_TRUE(to_json(probes)["minor_faults"].is_number_integer());
   EXPECT_FALSE((probes - probes).migrations.has_value());
 }
@@ -129,6 +165,40 @@ TEST(Probes, JsonRoundTripAndSum) {
   EXPECT_EQ(*(again + probes).run_delay_ms, 3.0);
   EXPECT_EQ((again + probes).migrations, 4);
   EXPECT_FALSE(probes_from_json(nlohmann::ordered_json::object()).migrations.has_value());
+  EXPECT_FALSE(probes_from_json({{"migrations", nullptr}}).migrations.has_value());
+}
+
+TEST(Probes, OfFrequenciesTheExtremesRemain) {
+  const auto sample = [](double ghz) {
+    Probes probes;
+    probes.lowest_core_ghz = probes.highest_core_ghz = ghz;
+    return probes;
+  };
+  const Probes total = (sample(3.5) - sample(4.0)) + (sample(3.75) - sample(4.25));
+  EXPECT_EQ(total.lowest_core_ghz, 3.5);
+  EXPECT_EQ(total.highest_core_ghz, 4.25);
+}
+
+// The record's fields and the probes are two lists of the same.
+TEST(Probes, AreThoseOfTheRecord) {
+  std::vector<std::string> of_record, of_probes;
+  for (const RecordField& field : record_fields()) {
+    if (field.path.starts_with("probes.")) of_record.emplace_back(field.path.substr(7));
+  }
+  const nlohmann::ordered_json probes = to_json(Probes());
+  for (const auto& item : probes.items()) of_probes.push_back(item.key());
+  EXPECT_EQ(of_probes, of_record);
+}
+
+TEST(Probes, SeeTheWorkInBetween) {
+  const Probes before = sample_probes();
+  volatile double sum = 0;
+  while (*(sample_probes() - before).cpu_ms < 30) {
+    for (int i = 0; i < 100000; ++i) sum = sum + i;
+  }
+  const Probes during = sample_probes() - before;
+  EXPECT_GE(*during.wall_ms + 1, 30) << "one thread";
+  EXPECT_GT(*during.lowest_core_ghz, 0);
 }
 
 }  // namespace

@@ -50,6 +50,8 @@ Json field_schema(const RecordField& field) {
         return list_schema("string", field.nullable);
       case RecordFieldType::numbers:
         return list_schema("number", field.nullable);
+      case RecordFieldType::integers:
+        return list_schema("integer", field.nullable);
       case RecordFieldType::objects:
         return list_schema("object", field.nullable);
       case RecordFieldType::object:
@@ -203,6 +205,8 @@ struct Checker {
         return check_list(path, value, "text", &Json::is_string);
       case RecordFieldType::numbers:
         return check_list(path, value, "a number", &Json::is_number);
+      case RecordFieldType::integers:
+        return check_list(path, value, "an integer", &Json::is_number_integer);
       case RecordFieldType::objects:
         return check_list(path, value, "an object", &Json::is_object);
       case RecordFieldType::object:

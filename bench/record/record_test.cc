@@ -39,7 +39,8 @@ Json good_record() {
   r["latency"]["itl_ms"] = to_json(summarize(std::vector{1.0, 2.0, 3.0, 4.0, 5.0, 6.0}));
   r["memory"]["kv_live_bytes"] = 4096;
   r["work"]["bandwidth_fraction_ci95"] = {0.5, 0.6};
-  r["samples"] = {{"round", {1.5, 2}}, {"itl_ms", {1, 2.5}}, {"itl_stride", 1}};
+  r["samples"] = {
+      {"round", {1.5, 2, 9}}, {"outlier_rounds", {2}}, {"itl_ms", {1, 2.5}}, {"itl_stride", 1}};
   r["events"] = {{{"kind", "grow"}, {"position", 5}}};
   r["env"] = environment({});
   return r;
@@ -80,12 +81,14 @@ TEST(ValidateRecord, NamesWrongTypes) {
   Json r = good_record();
   r["memory"]["kv_live_bytes"] = 1.5;
   r["sampling"]["interleaved"] = "yes";
+  r["samples"]["outlier_rounds"][0] = 2.5;
   r["samples"]["itl_ms"][1] = "2.5";
   r["run_id"] = nullptr;
   EXPECT_THAT(validate_record(r),
               ElementsAre("run_id: may not be null",
                           "sampling.interleaved: expected true or false, got string",
                           "memory.kv_live_bytes: expected an integer, got number",
+                          "samples.outlier_rounds[0]: expected an integer, got number",
                           "samples.itl_ms[1]: expected a number, got string"));
 }
 

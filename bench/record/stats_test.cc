@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <random>
 #include <vector>
 
 #include "engines/core/check.h"
@@ -102,6 +103,16 @@ TEST(Summarize, JsonHasEveryKeyAndNullForWhatIsLeftOut) {
   EXPECT_EQ(to_json(summarize(one_to(6)))["p50_ci95"].dump(), "[1.0,6.0]");
 }
 
+TEST(Outliers, AreNamedByTheirPlaceAndCountInEveryFigure) {
+  const std::vector<double> samples = {10, 11, 90, 10, 11, 12, -60, 9, 10};
+  EXPECT_EQ(outliers(samples), (std::vector<size_t>{2, 6}));
+  EXPECT_EQ(summarize(samples).outliers, 2u);
+  EXPECT_EQ(summarize(samples).n, 9u);
+  EXPECT_EQ(*summarize(samples).max, 90);
+  EXPECT_TRUE(outliers({}).empty());
+  EXPECT_TRUE(outliers(std::vector{1.0, 1.0, 1.0, 5.0}).empty()) << "no MAD to measure by";
+}
+
 TEST(RelativeWidth, IsTheIntervalOverTheMedian) {
   EXPECT_DOUBLE_EQ(*relative_width(summarize(one_to(6))), 5 / 3.5);
   EXPECT_FALSE(relative_width(summarize(one_to(5))).has_value());
@@ -114,11 +125,29 @@ TEST(FitSlope, FindsTheExponent) {
     linear.push_back(3 * t);
     square.push_back(t * t);
   }
-  EXPECT_NEAR(*fit_slope(x, linear), 1, 1e-9);
-  EXPECT_NEAR(*fit_slope(x, square), 2, 1e-9);
+  EXPECT_NEAR(fit_slope(x, linear)->exponent, 1, 1e-9);
+  EXPECT_NEAR(fit_slope(x, square)->exponent, 2, 1e-9);
   // Between the two where the points are: log 3 / log 2 from 1 to 2, 1 on the way to 4.
-  EXPECT_NEAR(*fit_slope(std::vector{1.0, 2.0, 4.0}, std::vector{1.0, 3.0, 6.0}),
+  EXPECT_NEAR(fit_slope(std::vector{1.0, 2.0, 4.0}, std::vector{1.0, 3.0, 6.0})->exponent,
               std::log2(6.0) / 2, 1e-9);
+}
+
+TEST(FitSlope, IntervalsHoldTheExponent95TimesIn100) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> noise(0, 0.05);
+  for (const size_t n : {3, 5, 12}) {
+    const std::vector<double> x = one_to(n);
+    int held = 0;
+    constexpr int kLists = 2000;
+    for (int i = 0; i < kLists; ++i) {
+      std::vector<double> y;
+      for (double t : x) y.push_back(std::pow(t, 1.5) * std::exp(noise(random)));
+      const Slope slope = *fit_slope(x, y);
+      held += std::abs(slope.exponent - 1.5) <= *slope.half_width;
+    }
+    EXPECT_NEAR(held, 0.95 * kLists, 4 * std::sqrt(0.95 * 0.05 * kLists)) << n;
+  }
+  EXPECT_FALSE(fit_slope(one_to(2), one_to(2))->half_width.has_value()) << "two fit any line";
 }
 
 TEST(FitSlope, NeedsTwoPositivePoints) {

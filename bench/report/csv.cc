@@ -33,6 +33,7 @@ void add_field(std::vector<Column>& columns, const RecordField& field) {
   const std::string path(field.path);
   switch (field.type) {
     case RecordFieldType::numbers:
+    case RecordFieldType::integers:
     case RecordFieldType::objects:
       return;  // lists behind the figures stay in the records
     case RecordFieldType::interval:

@@ -90,7 +90,8 @@ std::optional<double> growth_of(const Json& record) {
     tokens.push_back(so_far);
     ms.push_back(so_far_ms);
   }
-  return fit_slope(tokens, ms);
+  const auto slope = fit_slope(tokens, ms);
+  return slope ? std::optional(slope->exponent) : std::nullopt;
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ std::vector<std::string> slopes_of(const Setting& setting) {
     const std::set<double> points(curve.x.begin(), curve.x.end());
     if (points.size() < kLeastPoints) continue;
     if (const auto slope = fit_slope(curve.x, curve.ms)) {
-      slopes.push_back(fmt::format("{} {:.2f}", curve.engine, *slope));
+      slopes.push_back(fmt::format("{} {:.2f}", curve.engine, slope->exponent));
     }
   }
   return slopes;

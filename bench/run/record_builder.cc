@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <numeric>
 
+#include "bench/record/noise.h"
 #include "bench/record/probes.h"
 #include "bench/record/record.h"
 #include "bench/record/stats.h"
@@ -14,9 +15,6 @@ namespace kvmark {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// A round that lost more than this part of its time waiting for a core is worth a word.
-constexpr double kRunDelayShare = 0.02;
 
 // Without a cache nothing is held between steps, and no stored bytes are read.
 bool keeps_rows(const Case& c) { return c.engine.layout != LayoutKind::recompute; }
@@ -61,6 +59,12 @@ std::vector<double> pooled(const std::vector<Json>& samples, const char* key) {
   return values;
 }
 
+std::vector<double> round_figures(const CaseOutcome& o) {
+  std::vector<double> figures;
+  for (const Json& s : o.samples) figures.push_back(round_figure(s));
+  return figures;
+}
+
 Json summary_or_null(const std::vector<double>& values) {
   return values.empty() ? Json() : to_json(summarize(values));
 }
@@ -99,8 +103,9 @@ void fill_timing(const Case& c, const CaseOutcome& o, Json& record) {
   }
 
   Json& kept = record["samples"];
-  kept["round"] = Json::array();
-  for (const Json& s : o.samples) kept["round"].push_back(round_figure(s));
+  const std::vector<double> rounds = round_figures(o);
+  kept["round"] = rounds;
+  kept["outlier_rounds"] = outliers(rounds);
   const Json& typical = round_of_median_figure(o.samples);
   const std::vector<double> gaps = pooled({typical}, "itl_ms");
   const size_t stride = std::max<size_t>(1, (gaps.size() + kMaxGaps - 1) / kMaxGaps);
@@ -217,37 +222,14 @@ void fill_work(const Case& c, const Sampling& sampling, const CaseOutcome& o, Js
                "page_bandwidth_fraction", work);
 }
 
-// What happened to the worker in all rounds together.
-void fill_probes(const CaseOutcome& o, Json& record) {
+// What happened to the worker in all rounds together; nothing without rounds.
+std::optional<Probes> total_probes(const CaseOutcome& o) {
   std::optional<Probes> total;
   for (const Json& s : o.samples) {
     const Probes probes = probes_from_json(part(s, "probes"));
     total = total ? *total + probes : probes;
   }
-  if (total) record["probes"] = to_json(*total);
-}
-
-// What the probes of the rounds say against their timings: the same words in every row, the figures
-// stand in `probes`.
-std::vector<std::string> disturbances(const CaseOutcome& o) {
-  std::vector<std::string> found = o.unstable;
-  double worst_delay = 0;  // part of a round
-  double major_faults = 0;
-  for (const Json& s : o.samples) {
-    const Json& probes = part(s, "probes");
-    const auto delay = number(probes, "run_delay_ms");
-    // At attention level the decode steps are the round.
-    const double round_ms = number(s, "e2e_ms").value_or(number(s, "decode_ms").value_or(0));
-    if (delay && round_ms > 0) worst_delay = std::max(worst_delay, *delay / round_ms);
-    major_faults += number(probes, "major_faults").value_or(0);
-  }
-  if (worst_delay > kRunDelayShare) {
-    found.push_back("threads had to wait for a core");
-  }
-  if (major_faults > 0) {
-    found.push_back("major page faults in the rounds");
-  }
-  return found;
+  return total;
 }
 
 }  // namespace
@@ -295,7 +277,8 @@ Json build_record(const Case& c, const Sampling& sampling, const RowIdentity& id
   fill_memory(c, o, record);
   fill_accuracy(c, o, record);
   fill_work(c, sampling, o, record);
-  fill_probes(o, record);
+  const std::optional<Probes> probes = total_probes(o);
+  if (probes) record["probes"] = to_json(*probes);
 
   record["events"] = Json::array();
   for (const Json& event : part(o.totals, "events")) record["events"].push_back(event);
@@ -309,7 +292,10 @@ Json build_record(const Case& c, const Sampling& sampling, const RowIdentity& id
   };
   input.simd = text_of_ready("simd");
   input.blas = text_of_ready("blas");
-  input.unstable = disturbances(o);
+  input.unstable = o.unstable;
+  for (std::string& seen : disturbances(probes.value_or(Probes()), round_figures(o))) {
+    input.unstable.push_back(std::move(seen));
+  }
   record["env"] = environment(input);
   return record;
 }

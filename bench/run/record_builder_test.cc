@@ -26,7 +26,12 @@ Json round(double tpot_ms, int steps) {
           {"prefill_ms", 10 * tpot_ms},
           {"decode_ms", steps * tpot_ms},
           {"profile", {{"attend_ms", tpot_ms / 4}, {"ffn_ms", tpot_ms / 2}}},
-          {"probes", {{"run_delay_ms", 0.5}, {"major_faults", 0}}}};
+          {"probes",
+           {{"wall_ms", 10 * tpot_ms + steps * tpot_ms},
+            {"run_delay_ms", 0.5},
+            {"major_faults", 0},
+            {"lowest_core_ghz", 4 - 0.01 * tpot_ms},
+            {"highest_core_ghz", 4}}}};
 }
 
 class RecordBuilderTest : public testing::Test {
@@ -69,6 +74,8 @@ TEST_F(RecordBuilderTest, LatencyIsOfRoundsAndGapsArePooled) {
   EXPECT_EQ(record["samples"]["itl_stride"], 1);
   EXPECT_DOUBLE_EQ(record["profile"]["attend_ms"].get<double>(), 0.75);
   EXPECT_DOUBLE_EQ(record["probes"]["run_delay_ms"].get<double>(), 1.5);
+  EXPECT_DOUBLE_EQ(record["probes"]["lowest_core_ghz"].get<double>(), 3.96);
+  EXPECT_TRUE(record["probes"]["migrations"].is_null()) << "no round has it";
 }
 
 TEST_F(RecordBuilderTest, ThroughputCountsGeneratedTokensOnly) {
@@ -234,14 +241,30 @@ TEST_F(RecordBuilderTest, TheMachineIsThatOfTheRunAndTheStartThatOfTheCase) {
               ElementsAre("load 1.5 on 2 cores before the run"));
 }
 
-TEST_F(RecordBuilderTest, WaitingForACoreIsSaid) {
-  outcome_.samples = {round(2, 3)};
-  outcome_.samples[0]["probes"]["run_delay_ms"] = 13.0;  // of 26
+TEST_F(RecordBuilderTest, WhatTheRoundsSawIsSaidBesideTheMachinesState) {
+  machine_.cores = 2;
+  machine_.load = 1.5;
+  outcome_.unstable = {"the anchor moved"};
+  outcome_.samples = {round(2, 3), round(2, 3)};
+  outcome_.samples[1]["probes"]["run_delay_ms"] = 2.0;  // with the other's 0.5, of 52
   EXPECT_THAT(build()["env"]["unstable"].get<std::vector<std::string>>(),
-              Contains("threads had to wait for a core"));
-  outcome_.samples[0]["probes"]["run_delay_ms"] = 0.1;
+              ElementsAre("the anchor moved", "threads had to wait for a core",
+                          "load 1.5 on 2 cores before the run"));
+  outcome_.samples[1]["probes"].erase("run_delay_ms");  // a worker that leaves it out
   EXPECT_THAT(build()["env"]["unstable"].get<std::vector<std::string>>(),
               Not(Contains("threads had to wait for a core")));
+  EXPECT_TRUE(build()["probes"]["run_delay_ms"].is_null());
+}
+
+TEST_F(RecordBuilderTest, OutlierRoundsAreMarkedAndCount) {
+  for (const double tpot_ms : {2.0, 2.1, 9.0, 2.0, 1.9, 2.1, 2.0}) {
+    outcome_.samples.push_back(round(tpot_ms, 3));
+  }
+  const Json record = build();
+  EXPECT_THAT(record["samples"]["outlier_rounds"], ElementsAre(2));
+  EXPECT_EQ(record["latency"]["tpot_ms"]["outliers"], 1);
+  EXPECT_EQ(record["latency"]["tpot_ms"]["n"], 7);
+  EXPECT_EQ(record["latency"]["tpot_ms"]["max"], 9);
 }
 
 TEST(MissedGates, EveryFigureAndWhatWasNotMeasured) {
