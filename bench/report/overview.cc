@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "bench/record/stats.h"
+#include "bench/report/doubts.h"
 #include "bench/report/format.h"
 #include "bench/report/row.h"
 
@@ -45,13 +46,27 @@ std::string with_interval(double value, const Json& interval, double unit, int d
   return text;
 }
 
-// The percentage at `path`, a part of a ceiling; its interval at `path`_ci95.
-std::string percentage(const Json& record, const std::string& path) {
-  const Json& value = value_at(record, path);
+// "90 (85–95) of 41.2": the percentage at `fraction` of the ceiling at `ceiling`, and its GB/s; the
+// interval stands at `fraction`_ci95.
+std::string percentage(const Json& record, const std::string& fraction, const char* ceiling) {
+  const Json& value = value_at(record, fraction);
   if (!value.is_number()) return "";
   const double part = value.get<double>();
-  return with_interval(part, value_at(record, path + "_ci95"), 0.01, 0) +
-         std::string(part > kLargestFraction ? kAboveMark : "");
+  std::string text = with_interval(part, value_at(record, fraction + "_ci95"), 0.01, 0);
+  if (part > kLargestFraction) text += kAboveMark;
+  const Json& gb_per_s = value_at(record, ceiling);
+  if (gb_per_s.is_number()) text += " of " + ceiling_text(gb_per_s.get<double>());
+  return text;
+}
+
+std::string page_percentage(const Json& record) {
+  std::string text =
+      percentage(record, "work.page_bandwidth_fraction", "work.page_read_ceiling_gb_per_s");
+  const Json& pages = value_at(record, "work.page_read_ceiling_gb_per_s");
+  const Json& piece = value_at(record, "work.read_ceiling_gb_per_s");
+  if (text.empty() || !pages.is_number() || !piece.is_number()) return text;
+  const bool above = pages.get<double>() > kLargestFraction * piece.get<double>();
+  return above ? text + std::string(kPagesAboveMark) : text;
 }
 
 // How many times as fast the record is as the other one; "" where there is no other.
@@ -110,7 +125,8 @@ std::vector<Setting> settings_of(const Rows& rows) {
     const bool varies = std::any_of(rows.begin(), rows.end(), [&](const Json* row) {
       return setting.text(*row) != setting.text(*rows.front());
     });
-    if (varies || key == "heads" || key == "head_dim") settings.push_back(std::move(setting));
+    if (varies || key == "heads" || key == "head_dim" || is_unusual(key, item.value()))
+      settings.push_back(std::move(setting));
   }
   return settings;
 }
@@ -156,6 +172,16 @@ const Json* in_one_piece(const Rows& rows, const Json& record) {
   });
 }
 
+const Json* of_fresh_pages(const Rows& rows, const Json& record) {
+  const bool has_pages = engine_layout(record).starts_with("paged");
+  if (!has_pages || value_at(record, "case.pool_order") == "fresh") return nullptr;
+  const std::string rest = rest_of(record, {"pool_order"});
+  return first_of(rows, record, [&](const Json& row) {
+    return same_engine(row, record) && value_at(row, "case.pool_order") == "fresh" &&
+           rest_of(row, {"pool_order"}) == rest;
+  });
+}
+
 const Json* with_fewest_threads(const Rows& rows, const Json& record) {
   const std::string rest = rest_of(record, {"threads"});
   const Json* fewest = &record;
@@ -171,11 +197,12 @@ const Json* with_fewest_threads(const Rows& rows, const Json& record) {
 using Cell = std::function<std::string(const Json& record)>;
 
 // Nothing where all cells are empty or 1.
-std::optional<Section> table_of(std::string heading, const Rows& rows, const Cell& cell) {
+std::optional<Section> table_of(std::string heading, const Rows& rows, const Doubts& doubts,
+                                const Cell& cell) {
   Section section{std::move(heading), "", {}, {}, {}};
   const std::vector<Setting> settings = settings_of(rows);
-  for (const Setting& setting : settings) section.columns.push_back({setting.title, ""});
-  section.columns.push_back({"layout", ""});
+  for (const Setting& setting : settings) section.columns.push_back({setting.title, "", ""});
+  section.columns.push_back({"layout", "", ""});
   const size_t labels = section.columns.size();
   bool tells = false;
   for (const Json* record : rows) {
@@ -188,7 +215,8 @@ std::optional<Section> table_of(std::string heading, const Rows& rows, const Cel
         std::find_if(section.columns.begin() + labels, section.columns.end(),
                      [&](const Heading& h) { return h.title == engine_format(*record); });
     const size_t at = column - section.columns.begin();
-    if (column == section.columns.end()) section.columns.push_back({engine_format(*record), ""});
+    if (column == section.columns.end())
+      section.columns.push_back({engine_format(*record), "", ""});
     std::vector<std::string> label;
     for (const Setting& setting : settings) label.push_back(setting.text(*record));
     label.push_back(engine_layout(*record));
@@ -198,7 +226,7 @@ std::optional<Section> table_of(std::string heading, const Rows& rows, const Cel
     });
     if (row == section.rows.end()) row = section.rows.insert(row, Row{label, "", true});
     if (row->cells.size() <= at) row->cells.resize(at + 1, std::string(kNothing));
-    row->cells[at] = text;
+    row->cells[at] = text + doubts.mark_of(*record);
   }
   if (!tells) return {};
   for (Row& row : section.rows) row.cells.resize(section.columns.size(), std::string(kNothing));
@@ -213,23 +241,24 @@ std::vector<Section> overview(Records records) {
     if (is_shown(record)) rows.push_back(&record);
   }
   if (rows.empty()) return {};
-  const auto fraction = [](const char* path) {
-    return [path](const Json& record) { return percentage(record, path); };
-  };
   const auto against = [&rows](const Json* (*other)(const Rows&, const Json&)) {
     return [&rows, other](const Json& record) { return speed(record, other(rows, record)); };
   };
+  const Doubts doubts(records);
   std::vector<Section> sections;
   const auto add = [&](std::string heading, const Cell& cell) {
-    if (auto section = table_of(std::move(heading), rows, cell)) sections.push_back(*section);
+    if (auto section = table_of(std::move(heading), rows, doubts, cell))
+      sections.push_back(*section);
   };
-  add("Attention, % of the read ceiling (95 % interval)", fraction("work.bandwidth_fraction"));
-  add("Attention, % of the ceiling of shuffled pages (95 % interval)",
-      fraction("work.page_bandwidth_fraction"));
+  add("Attention, % of the read ceiling (95 % interval) of GB/s", [](const Json& record) {
+    return percentage(record, "work.bandwidth_fraction", "work.read_ceiling_gb_per_s");
+  });
+  add("Attention, % of the ceiling of shuffled pages (95 % interval) of GB/s", page_percentage);
   add(fmt::format("Speed against {} (95 % interval)",
                   text_of(value_at(*rows.front(), "case.engine"))),
       against(first_engine));
   add("Speed against one piece, in the same format (95 % interval)", against(in_one_piece));
+  add("Speed of shuffled pages against fresh ones, of the medians", against(of_fresh_pages));
   add("Speed against the fewest threads, of the medians", against(with_fewest_threads));
   return sections;
 }

@@ -15,6 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -126,14 +127,41 @@ TEST(Overview, PagesAreComparedInTheirOwnFormatAndOrder) {
                                row("paged:16/int8:g32", 6.25), row("contiguous/int8:g32", 5),
                                row("paged:16/int8:g32", 20)};
   for (Json* shuffled : {&records[3], &records[4]}) (*shuffled)["case"]["pool_order"] = "shuffled";
-  records[4]["work"]["page_bandwidth_fraction"] = 0.7;
+  records[4]["work"].update({{"page_bandwidth_fraction", 0.7},
+                             {"page_read_ceiling_gb_per_s", 31.96},
+                             {"read_ceiling_gb_per_s", 40}});
   EXPECT_THAT(lines_of(records, "Speed against one piece"),
               ElementsAre("heads | head_dim | pool_order | layout | int8:g32",
                           "16:4 | 64 | fresh | paged:16 | 0.80 (0.80–0.80)",
                           "16:4 | 64 | shuffled | paged:16 | 0.25 (0.25–0.25)"));
   EXPECT_THAT(lines_of(records, "Attention, % of the ceiling of shuffled pages"),
               ElementsAre("heads | head_dim | pool_order | layout | int8:g32",
-                          "16:4 | 64 | shuffled | paged:16 | 70"));
+                          "16:4 | 64 | shuffled | paged:16 | 70 of 32.0"));
+  records[4]["work"]["read_ceiling_gb_per_s"] = 30;
+  EXPECT_THAT(lines_of(records, "Attention, % of the ceiling of shuffled pages").back(),
+              EndsWith("| 70 of 32.0¶"));
+  EXPECT_THAT(table(records), HasSubstr("¶: shuffled pages were read faster"));
+}
+
+TEST(Overview, ShuffledPagesAreComparedWithFreshOnesThoughNoOtherLayoutIsThere) {
+  std::vector<Json> records = {row("paged:16/f16", 10), row("paged:16/f16", 12.5)};
+  records[1]["case"]["pool_order"] = "shuffled";
+  records[1]["group_run"] = "another";
+  EXPECT_THAT(lines_of(records, "Speed of shuffled pages against fresh ones"),
+              ElementsAre("heads | head_dim | pool_order | layout | f16",
+                          "16:4 | 64 | shuffled | paged:16 | 0.80†"));
+  records[0]["case"]["engine"] = records[1]["case"]["engine"] = "contiguous/f16";
+  EXPECT_THAT(lines_of(records, "Speed of shuffled pages"), IsEmpty()) << "there are no pages";
+}
+
+TEST(Overview, MarksDisturbedRowsAndNamesUnusualSettings) {
+  std::vector<Json> records = {row("paged:16/f16", 10), row("paged:16/int8:g32", 5)};
+  for (Json& record : records) record["case"]["pool_order"] = "shuffled";
+  records[1]["env"]["unstable"] = {"steal"};
+  records[1]["work"]["read_ceiling_gb_per_s"] = 40;
+  EXPECT_THAT(lines_of(records, "Attention, % of the read ceiling"),
+              ElementsAre("heads | head_dim | pool_order | layout | f16 | int8:g32",
+                          "16:4 | 64 | shuffled | paged:16 | 90 (85–95) | 90 (85–95) of 40.0§"));
 }
 
 TEST(Overview, ThreadsAreComparedWithTheFewest) {

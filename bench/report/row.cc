@@ -37,11 +37,12 @@ std::string correct_cell(const Json& record) {
   const Json& passed = value_at(record, "accuracy.correct.passed");
   const auto error = figure(record, "accuracy.correct.rel_rms");
   if (!passed.is_boolean() || !error) return std::string(kNothing);
-  return fmt::format("{} {}", passed.get<bool>() ? "✓" : "✗", human_error(*error));
+  return fmt::format("{} {}", passed.get<bool>() ? "✓" : kWrongMark, human_error(*error));
 }
 
 std::string loss_cell(const Json& record) {
-  const char* miss = value_at(record, "accuracy.loss.passed") == false ? " ✗" : "";
+  const std::string miss =
+      value_at(record, "accuracy.loss.passed") == false ? fmt::format(" {}", kWrongMark) : "";
   if (const auto kld = figure(record, "accuracy.loss.kld_mean")) {
     return fmt::format("KLD {}{}", human_error(*kld), miss);
   }
@@ -51,8 +52,13 @@ std::string loss_cell(const Json& record) {
   return std::string(kNothing);
 }
 
-std::string ceiling_cell(double fraction) {
-  return fmt::format("{:.1f}{}", 100 * fraction, fraction > kLargestFraction ? kAboveMark : "");
+// "94.4 (41.2)": per cent of the ceiling, and its GB/s.
+std::string ceiling_cell(const Json& record) {
+  const auto fraction = figure(record, "work.bandwidth_fraction");
+  if (!fraction) return std::string(kNothing);
+  const auto ceiling = figure(record, "work.read_ceiling_gb_per_s");
+  return fmt::format("{:.1f}{}{}", 100 * *fraction, *fraction > kLargestFraction ? kAboveMark : "",
+                     ceiling ? fmt::format(" ({})", ceiling_text(*ceiling)) : "");
 }
 
 // Rows of one execution of a group were measured in turn, so that a drift falls on all alike.
@@ -121,6 +127,27 @@ std::string engine_label(const Json& record) {
   return text_of(value_at(record, "case.engine"));
 }
 
+bool all_have_presets(Records records) {
+  return std::all_of(records.begin(), records.end(), [](const Json& record) {
+    return value_at(record, "case.preset").is_string();
+  });
+}
+
+std::string engine_name_and_preset(const Json& record) {
+  const std::string label = engine_label(record), name = text_of(value_at(record, "case.engine"));
+  return label == name ? name : fmt::format("{} ({})", name, label);
+}
+
+bool is_unusual(std::string_view case_key, const Json& value) {
+  static const std::pair<std::string_view, Json> kUsual[] = {
+      {"pool_order", "fresh"}, {"repeat_kv", false}, {"pin", false}, {"tokens", "forced"}};
+  return std::any_of(std::begin(kUsual), std::end(kUsual), [&](const auto& usual) {
+    return usual.first == case_key && !value.is_null() && value != usual.second;
+  });
+}
+
+std::string ceiling_text(double gb_per_s) { return fmt::format("{:.1f}", gb_per_s); }
+
 std::string engine_layout(const Json& record) {
   const std::string engine = text_of(value_at(record, "case.engine"));
   return engine.substr(0, engine.find('/'));
@@ -139,8 +166,8 @@ std::string context_label(const Json& record) {
   return fmt::format("{}+{}", text_of(prompt), text_of(generated));
 }
 
-Row row_of(const Json& record, const Json* baseline) {
-  Row row{{engine_label(record), context_label(record)}, "", has_figures(record)};
+Row row_of(const Json& record, std::string engine, const Json* baseline) {
+  Row row{{std::move(engine), context_label(record)}, "", has_figures(record)};
   if (!is_ok(record)) {
     row.note = fmt::format("{}: {}", text_of(value_at(record, "status")),
                            one_line(text_of(value_at(record, "reason"))));
@@ -157,12 +184,15 @@ Row row_of(const Json& record, const Json* baseline) {
   const auto add = [&](std::string_view path, auto format) {
     row.cells.push_back(cell(figure(record, path), format));
   };
-  row.cells.push_back(cell(decode, human_number));
+  // Without the rest of the decoder there are no tokens, only steps of its attention.
+  add(value_at(record, "case.level") == "attention" ? "throughput.decode_tok_per_s_per_seq"
+                                                    : "throughput.decode_tok_per_s",
+      human_number);
   add("latency.tpot_ms.mean", human_number);
   add("latency.itl_ms.p50", human_number);
   add("latency.itl_ms.p99", human_number);
   add("latency.ttft_ms.p50", human_number);
-  add("work.bandwidth_fraction", ceiling_cell);
+  row.cells.push_back(ceiling_cell(record));
   add("memory.kv_live_bytes", human_bytes);
   add("memory.kv_reserved_bytes", human_bytes);
   add("memory.kv_bytes_per_token", human_bytes);
@@ -172,7 +202,7 @@ Row row_of(const Json& record, const Json* baseline) {
   return row;
 }
 
-std::string whole_run_of(const Json& record, const Json* baseline) {
+std::string whole_run_of(const Json& record, const std::string& engine, const Json* baseline) {
   const auto ms = figure(record, "latency.e2e_ms.p50");
   if (!ms) return "";
   std::vector<std::string> remarks;
@@ -184,7 +214,7 @@ std::string whole_run_of(const Json& record, const Json* baseline) {
         "{}× {}{}", ratio_text(ratio >= 1 ? ratio : 1 / ratio, record, *baseline),
         ratio >= 1 ? "faster" : "slower", measured_apart(record, *baseline) ? kApartMark : ""));
   }
-  return fmt::format("{} {} s{}", engine_label(record), human_number(1e-3 * *ms),
+  return fmt::format("{} {} s{}", engine, human_number(1e-3 * *ms),
                      remarks.empty() ? "" : fmt::format(" ({})", fmt::join(remarks, ", ")));
 }
 

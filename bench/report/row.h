@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/report/report.h"
+
 namespace kvmark {
 
 struct Row {
@@ -20,10 +22,17 @@ inline constexpr std::string_view kRoughMark = "~";
 // Behind a ratio between rows that were not measured side by side (different `group_run`).
 inline constexpr std::string_view kApartMark = "†";
 
+// Behind what is wrong, or misses its gate.
+inline constexpr std::string_view kWrongMark = "✗";
+// Behind a row that was disturbed.
+inline constexpr std::string_view kDoubtMark = "§";
+
 // Behind a fraction of the read ceiling that no read can reach: what is above kLargestFraction is
 // no noise.
 inline constexpr std::string_view kAboveMark = "‡";
 inline constexpr double kLargestFraction = 1.05;
+// Behind the ceiling of shuffled pages where that is as much above the one of reading in one piece.
+inline constexpr std::string_view kPagesAboveMark = "¶";
 
 bool is_ok(const nlohmann::ordered_json& record);
 // Do its figures count? Those of an `ok` row, and of an `invalid` one that only misses its gate;
@@ -35,6 +44,15 @@ int64_t length(const nlohmann::ordered_json& record, std::string_view path);
 std::string text_of(const nlohmann::ordered_json& value);
 // The preset, else the engine's name.
 std::string engine_label(const nlohmann::ordered_json& record);
+// Have all of them a preset? Then a table can name the engines by these.
+bool all_have_presets(Records records);
+// "contiguous/f16 (fp16)": the engine's name, and its preset where it has one of another name; for
+// tables in which not all engines have presets.
+std::string engine_name_and_preset(const nlohmann::ordered_json& record);
+// Has the case a setting other than the usual one that a reader must know of?
+bool is_unusual(std::string_view case_key, const nlohmann::ordered_json& value);
+// "41.2": GB/s of a ceiling.
+std::string ceiling_text(double gb_per_s);
 // The parts of the engine's name: the layout "paged:16", and the format, with a policy where it has
 // one, "int8:g32"; `recompute` alone computes in f32.
 std::string engine_layout(const nlohmann::ordered_json& record);
@@ -42,14 +60,15 @@ std::string engine_format(const nlohmann::ordered_json& record);
 // "128+64": prompt and generated tokens.
 std::string context_label(const nlohmann::ordered_json& record);
 
-// The cells of a record. `baseline`: the row of the same lengths that this one is compared with, or
-// null.
-Row row_of(const nlohmann::ordered_json& record, const nlohmann::ordered_json* baseline);
+// The cells of a record behind its name `engine`, in the order of the report's columns.
+// `baseline`: the row of the same lengths that this one is compared with, or null.
+Row row_of(const nlohmann::ordered_json& record, std::string engine,
+           const nlohmann::ordered_json* baseline);
 
 // "contiguous 0.6312 s (slope 1.0, 32.5× faster)": seconds of a whole run, the exponent with which
 // its time grows with the tokens (from an empty cache on, and where the run is long enough to say),
 // and the ratio to the baseline's. "" where the whole run has no time.
-std::string whole_run_of(const nlohmann::ordered_json& record,
+std::string whole_run_of(const nlohmann::ordered_json& record, const std::string& engine,
                          const nlohmann::ordered_json* baseline);
 
 }  // namespace kvmark

@@ -20,9 +20,9 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kLeastPoints = 3;  // two would fit any exponent
 constexpr std::string_view kDefinition =
     "slope of attention: exponent with which the median attention time of a step and layer grows "
-    "with the positions that the step sees, or with the sequences of the batch; 1 is linear. Short "
-    "ones "
-    "may lie in the caches of the processor: configs/scaling.yaml keeps the bytes of a step "
+    "with the positions that the step sees, or with the sequences of the batch; 1 is linear; ±: "
+    "its 95 % interval, from what the points deviate. Short contexts may lie in the caches of the "
+    "processor: configs/scaling.yaml keeps the bytes of a step "
     "constant.";
 
 struct Curve {
@@ -88,7 +88,8 @@ std::vector<std::string> slopes_of(const Setting& setting) {
     const std::set<double> points(curve.x.begin(), curve.x.end());
     if (points.size() < kLeastPoints) continue;
     if (const auto slope = fit_slope(curve.x, curve.ms)) {
-      slopes.push_back(fmt::format("{} {:.2f}", curve.engine, slope->exponent));
+      slopes.push_back(
+          fmt::format("{} {:.2f} ± {:.2f}", curve.engine, slope->exponent, *slope->half_width));
     }
   }
   return slopes;

@@ -41,17 +41,19 @@ TEST(Scaling, FitsTheTimeOfALayerWhateverTheLayers) {
     records.push_back(
         row("square", prompt, 1, (1 << 16) / (prompt + 1), 1e-9 * (prompt + 1) * (prompt + 1)));
   }
-  EXPECT_THAT(scaling_lines(records),
-              ElementsAre("slope of attention against context: linear 1.00, square 2.00",
-                          StartsWith("slope of attention: exponent")));
-  EXPECT_THAT(table(records), HasSubstr("slope of attention against context: linear 1.00"));
+  EXPECT_THAT(
+      scaling_lines(records),
+      ElementsAre("slope of attention against context: linear 1.00 ± 0.00, square 2.00 ± 0.00",
+                  StartsWith("slope of attention: exponent")));
+  EXPECT_THAT(table(records), HasSubstr("slope of attention against context: linear 1.00 ± 0.00"));
 }
 
 TEST(Scaling, FitsTheBatchToo) {
   std::vector<Json> records;
   for (const int batch : {1, 4, 16}) records.push_back(row("fixed", 100, batch, 64 / batch, 7));
-  EXPECT_THAT(scaling_lines(records), ElementsAre("slope of attention against batch: fixed 0.00",
-                                                  StartsWith("slope of attention: ")));
+  EXPECT_THAT(scaling_lines(records),
+              ElementsAre("slope of attention against batch: fixed 0.00 ± 0.00",
+                          StartsWith("slope of attention: ")));
 }
 
 TEST(Scaling, ALineForEachSettingSaysInWhatItDiffers) {
@@ -63,8 +65,8 @@ TEST(Scaling, ALineForEachSettingSaysInWhatItDiffers) {
     }
   }
   EXPECT_THAT(scaling_lines(records),
-              ElementsAre("slope of attention against context, threads 1: one 1.00",
-                          "slope of attention against context, threads 2: one 1.00",
+              ElementsAre("slope of attention against context, threads 1: one 1.00 ± 0.00",
+                          "slope of attention against context, threads 2: one 1.00 ± 0.00",
                           StartsWith("slope of attention: ")));
 }
 

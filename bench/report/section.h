@@ -11,6 +11,7 @@ namespace kvmark {
 
 struct Heading {
   std::string title, unit;
+  std::string definition;  // for the legend; "": needs none
 };
 
 struct Section {
