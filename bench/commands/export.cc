@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "bench/commands/commands.h"
-#include "bench/record/record.h"
 #include "bench/report/report.h"
 #include "bench/run/run_folder.h"
 
@@ -19,10 +18,9 @@ Command add_export(CLI::App& kvmark) {
       ->capture_default_str()
       ->check(CLI::IsMember({"csv", "md"}));
   return {exported, [o] {
-            RecordFile file = read_records(records_path_of(o->run));
-            if (file.torn) std::cerr << "kvmark: " << *file.torn << ": left out\n";
-            const std::vector<nlohmann::ordered_json> rows = latest_rows(std::move(file.records));
-            return print(o->format == "csv" ? csv(rows) : markdown(rows));
+            const RunRows run = read_run(records_path_of(o->run));
+            if (run.torn) std::cerr << "kvmark: " << *run.torn << ": left out\n";
+            return print(o->format == "csv" ? csv(run.rows) : markdown(run.rows));
           }};
 }
 

@@ -75,15 +75,6 @@ int drop_repeated(std::vector<Plan>& plans) {
   return dropped;
 }
 
-// Cases end in the order in which their sampling does; a table shows them in the plans' order.
-void sort_as_planned(std::vector<Json>& rows, const std::vector<std::string>& case_ids) {
-  const auto place = [&](const Json& row) {
-    return std::find(case_ids.begin(), case_ids.end(), row.at("case_id").get<std::string>());
-  };
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](const Json& a, const Json& b) { return place(a) < place(b); });
-}
-
 std::vector<std::string> case_ids_of(const std::vector<Plan>& plans) {
   std::vector<std::string> ids;
   for (const Plan& plan : plans) {
@@ -202,13 +193,13 @@ ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
   }
 
   const std::string name = joined_name(plans);
-  std::vector<Json> as_run;
-  for (const Plan& plan : plans) as_run.push_back(plan.as_run);
+  Planned planned;
+  for (const Plan& plan : plans) planned.plans.push_back(plan.as_run);
+  planned.case_ids = case_ids_of(plans);
   const RunFolder folder =
       open_run_folder(request.folder.empty() ? default_run_folder(name) : request.folder, name,
-                      request.resume, as_run);
+                      request.resume, planned);
   if (!folder.warning.empty()) err << "kvmark: " << folder.warning << std::endl;
-  const std::vector<std::string> planned = case_ids_of(plans);
   drop_cases(plans, [&](const std::string& id) { return folder.ended.count(id) > 0; });
 
   Run all(std::move(plans), folder, request.worker, err);
@@ -220,8 +211,7 @@ ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
     return kExitInterrupted;
   }
 
-  std::vector<Json> rows = latest_rows(read_records(folder.records_path()).records);
-  sort_as_planned(rows, planned);
+  const std::vector<Json> rows = read_run(folder.records_path()).rows;
   out << table(rows) << std::flush;
   err << "records: " << folder.records_path() << std::endl;
   if (request.plots) {

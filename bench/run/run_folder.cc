@@ -94,14 +94,18 @@ std::string run_id_in(const Json& plan) {
   return it != plan.end() && it->is_string() ? it->get<std::string>() : "";
 }
 
-// The earlier plans, then those of `plans` that are new.
-Json all_plans(const Json& earlier, const std::vector<Json>& plans) {
-  Json all = Json::array();
-  if (earlier.contains("plans") && earlier["plans"].is_array()) all = earlier["plans"];
-  for (const Json& plan : plans) {
-    if (std::find(all.begin(), all.end(), plan) == all.end()) all.push_back(plan);
+Json list_at(const Json& plan, const char* key) {
+  const auto it = plan.find(key);
+  return it != plan.end() && it->is_array() ? *it : Json::array();
+}
+
+// `first`, then what of `more` is not in it.
+Json united(Json first, const Json& more) {
+  const std::set<Json> known(first.begin(), first.end());
+  for (const Json& item : more) {
+    if (known.count(item) == 0) first.push_back(item);
   }
-  return all;
+  return first;
 }
 
 constexpr std::string_view kReferenceStart = "reference.", kTemporaryEnd = ".tmp";
@@ -121,7 +125,7 @@ void remove_stale_references(const std::string& folder) {
 }  // namespace
 
 RunFolder open_run_folder(const std::string& path, const std::string& name, bool resume,
-                          const std::vector<Json>& plans) {
+                          const Planned& planned) {
   check_folder_name(path);
   RunFolder folder;
   folder.path = path;
@@ -141,9 +145,10 @@ RunFolder open_run_folder(const std::string& path, const std::string& name, bool
   const Json earlier = read_plan(plan_path);
   folder.run_id = run_id_in(earlier);
   if (folder.run_id.empty()) folder.run_id = fmt::format("{}-{}-{}", name, stamp(), getpid());
-  write_whole(
-      plan_path,
-      Json({{"run_id", folder.run_id}, {"plans", all_plans(earlier, plans)}}).dump(2) + "\n");
+  const Json plan = {{"run_id", folder.run_id},
+                     {"plans", united(list_at(earlier, "plans"), planned.plans)},
+                     {"case_ids", united(planned.case_ids, list_at(earlier, "case_ids"))}};
+  write_whole(plan_path, plan.dump(2) + "\n");
   return folder;
 }
 
@@ -168,6 +173,23 @@ std::vector<Json> latest_rows(std::vector<Json> records) {
     }
   }
   return rows;
+}
+
+RunRows read_run(const std::string& records_path) {
+  RecordFile file = read_records(records_path);
+  RunRows run{latest_rows(std::move(file.records)), std::move(file.torn)};
+  const Json plan = read_plan((fs::path(records_path).parent_path() / "plan.json").string());
+  std::map<std::string, size_t> place;
+  for (const Json& id : list_at(plan, "case_ids")) {
+    if (id.is_string()) place.emplace(id.get<std::string>(), place.size());
+  }
+  const auto place_of = [&](const Json& row) {
+    const auto it = place.find(row.at("case_id").get<std::string>());
+    return it == place.end() ? place.size() : it->second;
+  };
+  std::stable_sort(run.rows.begin(), run.rows.end(),
+                   [&](const Json& a, const Json& b) { return place_of(a) < place_of(b); });
+  return run;
 }
 
 std::string records_path_of(const std::string& run) {

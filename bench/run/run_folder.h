@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,13 +18,21 @@ struct RunFolder {
   std::string records_path() const { return path + "/records.jsonl"; }
 };
 
-// Makes `path` (with its parents) a new run's folder and writes plan.json: {"run_id", "plans"}.
-// With `resume` a run that is there is continued: its run_id, rows and plans stay, plans that
-// differ from all of them are added, and what a killed run left half done goes. Throws UsageError
-// when there is a run and `resume` is not set (nothing is ever overwritten), for a name that no
-// folder can have, and for rows that cannot be read; then nothing has been touched.
+// What a run is to do.
+struct Planned {
+  std::vector<nlohmann::ordered_json> plans;  // with every default and override written out
+  std::vector<std::string> case_ids;          // in the plans' order
+};
+
+// Makes `path` (with its parents) a new run's folder and writes plan.json: {"run_id", "plans",
+// "case_ids"}. With `resume` a run that is there is continued: its run_id, rows and plans stay,
+// plans that differ from all of them are added, cases of earlier starts follow those of this one,
+// and what a killed run left half
+// done goes. Throws UsageError when there is a run and `resume` is not set (nothing is ever
+// overwritten), for a name that no folder can have, and for rows that cannot be read; then nothing
+// has been touched.
 RunFolder open_run_folder(const std::string& path, const std::string& name, bool resume,
-                          const std::vector<nlohmann::ordered_json>& plans);
+                          const Planned& planned);
 
 // Where a group's reference lies while the group runs.
 std::string reference_path(const std::string& folder);
@@ -34,6 +43,16 @@ std::string default_run_folder(const std::string& name);
 // The rows that count: of several rows of a case the last one, in the order in which the cases
 // first appeared. A failed case that was run again has several.
 std::vector<nlohmann::ordered_json> latest_rows(std::vector<nlohmann::ordered_json> records);
+
+struct RunRows {
+  std::vector<nlohmann::ordered_json> rows;
+  std::optional<std::string> torn;  // as in RecordFile
+};
+
+// The rows that count of a file of records, in the order of the plan.json beside it: they end in
+// the order in which their sampling does. Rows that it does not know come last; without one all
+// stay as they are. Throws UsageError as read_records() does.
+RunRows read_run(const std::string& records_path);
 
 // RUN on a command line: a run's folder, or a file of records. Throws UsageError when it is
 // neither, or holds no record.

@@ -92,6 +92,20 @@ TEST_F(RunTest, TheTableKeepsThePlansOrder) {
   EXPECT_LT(out_.str().find("compressed"), out_.str().find("paged"));
 }
 
+TEST_F(RunTest, RowsAreReadInThePlansOrderWhateverEndedFirst) {
+  fault("prepare", "kill");
+  go();
+  ASSERT_EQ(file()[0]["case"]["engine"], "paged:16/f32") << "it ended first";
+  const auto engines = [this] {
+    std::vector<std::string> names;
+    for (const Json& row : read_run(records()).rows) names.push_back(row["case"]["engine"]);
+    return names;
+  };
+  EXPECT_THAT(engines(), ElementsAre("contiguous/f32", "paged:16/f32", "contiguous/f16"));
+  std::ofstream(request_.folder + "/plan.json") << "{";  // then as they are
+  EXPECT_THAT(engines(), ElementsAre("paged:16/f32", "contiguous/f32", "contiguous/f16"));
+}
+
 TEST_F(RunTest, NeverOverwritesARun) {
   go();
   const std::string before = read_text(records());
