@@ -33,8 +33,8 @@ constexpr std::string_view kGenericDefinition =
     "generic kernels decode to f32 first; compare the bytes and losses of these formats, not their "
     "speed: ";
 constexpr std::string_view kWholeRunDefinition =
-    "whole run: start to last token, median of the rounds. slope: exponent with which the time so "
-    "far grows with the tokens, over the last half of the median round: 1 linear, 2 quadratic.";
+    "slope: exponent with which the time so far grows with the tokens, over the last half of the "
+    "median round: 1 linear, 2 quadratic.";
 constexpr std::string_view kOverviewDefinition =
     "tables of formats: medians over rounds; a speed is a ratio of whole steps, appending "
     "included, taken round by round where the two took turns.";
@@ -102,9 +102,11 @@ bool has_mark(const std::vector<Section>& tables, std::string_view mark) {
   });
 }
 
-bool has_whole_runs(const std::vector<Section>& sections) {
+bool has_slopes(const std::vector<Section>& sections) {
   return std::any_of(sections.begin(), sections.end(), [](const Section& section) {
-    return !section.lines.empty() && section.lines.back().starts_with(kWholeRun);
+    return std::any_of(section.lines.begin(), section.lines.end(), [](const std::string& line) {
+      return line.find(kSlope) != std::string::npos;
+    });
   });
 }
 
@@ -123,7 +125,7 @@ std::vector<std::string> legend(Records records, const Doubts& doubts,
   add(generic_line(records));
   for (std::string& line : scaling_lines(records)) add(std::move(line));
   add(column_definitions(sections));
-  if (has_whole_runs(sections)) add(std::string(kWholeRunDefinition));
+  if (has_slopes(sections)) add(std::string(kWholeRunDefinition));
   if (!side_by_side.empty()) add(std::string(kOverviewDefinition));
   for (const auto& [mark, definition] : kMarks) {
     if (has_mark(sections, mark) || has_mark(side_by_side, mark)) {

@@ -11,9 +11,6 @@
 
 namespace kvmark {
 
-// What a line of seconds of whole runs starts with.
-inline constexpr std::string_view kWholeRun = "whole run of ";
-
 // `sections`: the tables of rows; `side_by_side`: those of the overview. Of definitions only those
 // that a reader of these tables needs.
 std::vector<std::string> legend(Records records, const Doubts& doubts,

@@ -48,7 +48,8 @@ std::string with_interval(double value, const Json& interval, double unit, int d
 
 // "90 (85–95) of 41.2": the percentage at `fraction` of the ceiling at `ceiling`, and its GB/s; the
 // interval stands at `fraction`_ci95.
-std::string percentage(const Json& record, const std::string& fraction, const char* ceiling) {
+std::string percentage(const Json& record, const std::string& fraction, const char* ceiling,
+                       const Doubts& doubts) {
   const Json& value = value_at(record, fraction);
   if (!value.is_number()) return "";
   const double part = value.get<double>();
@@ -56,12 +57,12 @@ std::string percentage(const Json& record, const std::string& fraction, const ch
   if (part > kLargestFraction) text += kAboveMark;
   const Json& gb_per_s = value_at(record, ceiling);
   if (gb_per_s.is_number()) text += " of " + ceiling_text(gb_per_s.get<double>());
-  return text;
+  return text + doubts.mark_of(record);
 }
 
-std::string page_percentage(const Json& record) {
+std::string page_percentage(const Json& record, const Doubts& doubts) {
   std::string text =
-      percentage(record, "work.page_bandwidth_fraction", "work.page_read_ceiling_gb_per_s");
+      percentage(record, "work.page_bandwidth_fraction", "work.page_read_ceiling_gb_per_s", doubts);
   const Json& pages = value_at(record, "work.page_read_ceiling_gb_per_s");
   const Json& piece = value_at(record, "work.read_ceiling_gb_per_s");
   if (text.empty() || !pages.is_number() || !piece.is_number()) return text;
@@ -197,8 +198,7 @@ const Json* with_fewest_threads(const Rows& rows, const Json& record) {
 using Cell = std::function<std::string(const Json& record)>;
 
 // Nothing where all cells are empty or 1.
-std::optional<Section> table_of(std::string heading, const Rows& rows, const Doubts& doubts,
-                                const Cell& cell) {
+std::optional<Section> table_of(std::string heading, const Rows& rows, const Cell& cell) {
   Section section{std::move(heading), "", {}, {}, {}};
   const std::vector<Setting> settings = settings_of(rows);
   for (const Setting& setting : settings) section.columns.push_back({setting.title, "", ""});
@@ -226,7 +226,7 @@ std::optional<Section> table_of(std::string heading, const Rows& rows, const Dou
     });
     if (row == section.rows.end()) row = section.rows.insert(row, Row{label, "", true});
     if (row->cells.size() <= at) row->cells.resize(at + 1, std::string(kNothing));
-    row->cells[at] = text + doubts.mark_of(*record);
+    row->cells[at] = text;
   }
   if (!tells) return {};
   for (Row& row : section.rows) row.cells.resize(section.columns.size(), std::string(kNothing));
@@ -247,13 +247,13 @@ std::vector<Section> overview(Records records) {
   const Doubts doubts(records);
   std::vector<Section> sections;
   const auto add = [&](std::string heading, const Cell& cell) {
-    if (auto section = table_of(std::move(heading), rows, doubts, cell))
-      sections.push_back(*section);
+    if (auto section = table_of(std::move(heading), rows, cell)) sections.push_back(*section);
   };
-  add("Attention, % of the read ceiling (95 % interval) of GB/s", [](const Json& record) {
-    return percentage(record, "work.bandwidth_fraction", "work.read_ceiling_gb_per_s");
+  add("Attention, % of the read ceiling (95 % interval) of GB/s", [&](const Json& record) {
+    return percentage(record, "work.bandwidth_fraction", "work.read_ceiling_gb_per_s", doubts);
   });
-  add("Attention, % of the ceiling of shuffled pages (95 % interval) of GB/s", page_percentage);
+  add("Attention, % of the ceiling of shuffled pages (95 % interval) of GB/s",
+      [&](const Json& record) { return page_percentage(record, doubts); });
   add(fmt::format("Speed against {} (95 % interval)",
                   text_of(value_at(*rows.front(), "case.engine"))),
       against(first_engine));

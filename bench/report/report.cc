@@ -28,31 +28,28 @@ struct Column {
 // Both levels have the same columns; without the rest of the decoder there are no tokens to count.
 constexpr std::array<Column, 5> kTokenColumns = {
     {{"decode", "tok/s",
-      "decode: generated tokens of all sequences, the first of each left out, over decode wall "
-      "time, median of the rounds."},
-     {"TPOT mean", "ms", "TPOT: (end − first token)/(n − 1), mean of the rounds."},
+      "decode: generated tokens of all sequences, the first of each left out, over decode time."},
+     {"TPOT mean", "ms", "TPOT: (end − first token)/(n − 1)."},
      {"ITL p50", "ms", "ITL: gaps between tokens, all rounds together."},
      {"ITL p99", "ms", ""},
-     {"TTFT", "ms", "TTFT: first token − start, median of the rounds."}}};
+     {"TTFT", "ms", "TTFT: first token − start."}}};
 constexpr std::array<Column, 5> kStepColumns = {
-    {{"steps", "1/s",
-      "steps: of the attention of these layers, for one token of each sequence; median of the "
-      "rounds."},
+    {{"steps", "1/s", "steps: of the attention of these layers, a token of each sequence."},
      {"mean", "ms", "mean: of a step, over the rounds; p50 and p99: of all steps together."},
      {"p50", "ms", ""},
      {"p99", "ms", ""},
      {"TTFT", "ms", ""}}};
 constexpr std::array<Column, 7> kOtherColumns = {
     {{"of ceiling", "% (GB/s)",
-      "of ceiling: stored bytes that the attention reads, over its time, against what a plain read "
-      "of the same size reached in the same rounds."},
-     {"KV live", "bytes", "KV live: committed rows, by formula."},
-     {"reserved", "bytes", "reserved: what the allocator holds."},
+      "of ceiling: stored bytes that the attention reads, over its time, against a plain read of "
+      "as "
+      "many in the same rounds."},
+     {"KV live", "bytes", "KV live: committed rows."},
+     {"reserved", "bytes", "reserved: allocated."},
      {"KV/token", "bytes", "KV/token: (live + tables)/positions."},
-     {"correct", "rel. RMS",
-      "correct: error against fp64 attention over the engine's own stored rows."},
+     {"correct", "rel. RMS", "correct: error against fp64 attention over the engine's own rows."},
      {"loss", "", ""},
-     {"speed-up", "×", "speed-up: ratio of the medians."}}};
+     {"speed-up", "×", "Medians of the rounds, but for means."}}};
 
 constexpr std::string_view kKldDefinition =
     "loss, KLD: divergence of the next token from uncompressed f32, in nats.";
@@ -242,7 +239,7 @@ Section section_of(const Group& group, const std::vector<std::string>& varying, 
   }
   drop_empty_columns(section);
   for (const auto& [context, engines] : runs) {
-    section.lines.push_back(fmt::format("{}{}: {}", kWholeRun, context, fmt::join(engines, ", ")));
+    section.lines.push_back(fmt::format("whole run of {}: {}", context, fmt::join(engines, ", ")));
   }
   return section;
 }

@@ -206,7 +206,9 @@ std::string whole_run_of(const Json& record, const std::string& engine, const Js
   const auto ms = figure(record, "latency.e2e_ms.p50");
   if (!ms) return "";
   std::vector<std::string> remarks;
-  if (const auto slope = growth_of(record)) remarks.push_back(fmt::format("slope {:.1f}", *slope));
+  if (const auto slope = growth_of(record)) {
+    remarks.push_back(fmt::format("{}{:.1f}", kSlope, *slope));
+  }
   const auto base = baseline ? figure(*baseline, "latency.e2e_ms.p50") : std::nullopt;
   if (base && baseline != &record && *ms > 0 && *base > 0) {
     const double ratio = *base / *ms;

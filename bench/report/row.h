@@ -65,6 +65,9 @@ std::string context_label(const nlohmann::ordered_json& record);
 Row row_of(const nlohmann::ordered_json& record, std::string engine,
            const nlohmann::ordered_json* baseline);
 
+// Before the exponent of a whole run's growth.
+inline constexpr std::string_view kSlope = "slope ";
+
 // "contiguous 0.6312 s (slope 1.0, 32.5× faster)": seconds of a whole run, the exponent with which
 // its time grows with the tokens (from an empty cache on, and where the run is long enough to say),
 // and the ratio to the baseline's. "" where the whole run has no time.

@@ -64,6 +64,7 @@ T& find_or_add(std::vector<T>& all, Predicate is_it, T fresh) {
 
 std::vector<Setting> settings_of(Records records, const Axis& axis) {
   std::vector<Setting> settings;
+  const auto name_of = all_have_presets(records) ? engine_label : engine_name_and_preset;
   for (const Json& record : records) {
     if (!is_measured(record)) continue;
     Json rest = value_at(record, "case");
@@ -71,7 +72,7 @@ std::vector<Setting> settings_of(Records records, const Axis& axis) {
     for (const std::string_view key : axis.keys) rest.erase(std::string(key));
     Setting& setting = find_or_add(
         settings, [&](const Setting& s) { return s.rest == rest; }, Setting{rest, {}});
-    const std::string engine = engine_label(record);
+    const std::string engine = name_of(record);
     Curve& curve = find_or_add(
         setting.curves, [&](const Curve& c) { return c.engine == engine; }, Curve{engine, {}, {}});
     curve.x.push_back(axis.value(record));
