@@ -95,6 +95,11 @@ class RunTest(unittest.TestCase):
             self.assertGreater(row["work"]["read_ceiling_gb_per_s"], 0)
             self.assertGreater(row["work"]["bandwidth_fraction"], 0)
             self.assertGreater(row["memory"]["peak_rss_bytes"], 0)
+            probes = row["probes"]
+            self.assertGreater(probes["wall_ms"], 0)
+            self.assertGreater(probes["cpu_ms"], 0)
+            self.assertGreaterEqual(probes["highest_core_ghz"], probes["lowest_core_ghz"])
+            self.assertNotIn("virtual machine", row["env"]["unstable"])
 
     def test_a_killed_worker_is_a_failed_row_and_resume_completes(self):
         process = self.start(*LONG)
