@@ -45,11 +45,10 @@ void add_once(std::vector<std::string>& lines, std::string line) {
 
 // "fp16 = contiguous/f16" for each preset whose name is not the engine's own.
 std::string preset_line(Records records) {
-  if (!all_have_presets(records)) return "";  // the tables have both names
   std::vector<std::string> names;
   for (const Json& record : records) {
     const std::string label = engine_label(record);
-    const std::string engine = text_of(value_at(record, "case.engine"));
+    const std::string engine = engine_name(record);
     if (label != engine) add_once(names, fmt::format("{} = {}", label, engine));
   }
   return names.empty() ? "" : fmt::format("engines: {}", fmt::join(names, ", "));

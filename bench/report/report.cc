@@ -246,7 +246,7 @@ Section section_of(const Group& group, const std::vector<std::string>& varying, 
 
 std::vector<Section> sections_of(Records records, const Doubts& doubts) {
   const std::vector<std::string> varying = varying_keys(records);
-  const NameOf name_of = all_have_presets(records) ? engine_label : engine_name_and_preset;
+  const NameOf name_of = all_have_presets(records) ? engine_label : engine_name;
   std::vector<Section> sections;
   for (const Group& group : group_records(records)) {
     sections.push_back(section_of(group, varying, name_of, doubts));

@@ -17,6 +17,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr int64_t kGrowthTokens = 64;  // fewer say little about how the time grows
 
+bool has_preset(const Json& record) {
+  const Json& preset = value_at(record, "case.preset");
+  return preset.is_string() && !preset.get<std::string>().empty();
+}
+
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   std::replace(text.begin(), text.end(), '\r', ' ');
@@ -122,21 +127,14 @@ bool has_figures(const Json& record) {
 }
 
 std::string engine_label(const Json& record) {
-  const Json& preset = value_at(record, "case.preset");
-  if (preset.is_string() && !preset.get<std::string>().empty()) return preset.get<std::string>();
-  return text_of(value_at(record, "case.engine"));
+  return has_preset(record) ? text_of(value_at(record, "case.preset")) : engine_name(record);
 }
 
 bool all_have_presets(Records records) {
-  return std::all_of(records.begin(), records.end(), [](const Json& record) {
-    return value_at(record, "case.preset").is_string();
-  });
+  return std::all_of(records.begin(), records.end(), has_preset);
 }
 
-std::string engine_name_and_preset(const Json& record) {
-  const std::string label = engine_label(record), name = text_of(value_at(record, "case.engine"));
-  return label == name ? name : fmt::format("{} ({})", name, label);
-}
+std::string engine_name(const Json& record) { return text_of(value_at(record, "case.engine")); }
 
 bool is_unusual(std::string_view case_key, const Json& value) {
   static const std::pair<std::string_view, Json> kUsual[] = {
@@ -149,12 +147,12 @@ bool is_unusual(std::string_view case_key, const Json& value) {
 std::string ceiling_text(double gb_per_s) { return fmt::format("{:.1f}", gb_per_s); }
 
 std::string engine_layout(const Json& record) {
-  const std::string engine = text_of(value_at(record, "case.engine"));
+  const std::string engine = engine_name(record);
   return engine.substr(0, engine.find('/'));
 }
 
 std::string engine_format(const Json& record) {
-  const std::string engine = text_of(value_at(record, "case.engine"));
+  const std::string engine = engine_name(record);
   const size_t slash = engine.find('/');
   return slash == std::string::npos ? "f32" : engine.substr(slash + 1);
 }

@@ -42,13 +42,12 @@ bool has_figures(const nlohmann::ordered_json& record);
 int64_t length(const nlohmann::ordered_json& record, std::string_view path);
 // A text as it is, everything else as JSON.
 std::string text_of(const nlohmann::ordered_json& value);
+// The engine's own name, "contiguous/f16".
+std::string engine_name(const nlohmann::ordered_json& record);
 // The preset, else the engine's name.
 std::string engine_label(const nlohmann::ordered_json& record);
-// Have all of them a preset? Then a table can name the engines by these.
+// Have all of them a preset? Else tables name all engines by their own names.
 bool all_have_presets(Records records);
-// "contiguous/f16 (fp16)": the engine's name, and its preset where it has one of another name; for
-// tables in which not all engines have presets.
-std::string engine_name_and_preset(const nlohmann::ordered_json& record);
 // Has the case a setting other than the usual one that a reader must know of?
 bool is_unusual(std::string_view case_key, const nlohmann::ordered_json& value);
 // "41.2": GB/s of a ceiling.

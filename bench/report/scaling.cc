@@ -64,7 +64,7 @@ T& find_or_add(std::vector<T>& all, Predicate is_it, T fresh) {
 
 std::vector<Setting> settings_of(Records records, const Axis& axis) {
   std::vector<Setting> settings;
-  const auto name_of = all_have_presets(records) ? engine_label : engine_name_and_preset;
+  const auto name_of = all_have_presets(records) ? engine_label : engine_name;
   for (const Json& record : records) {
     if (!is_measured(record)) continue;
     Json rest = value_at(record, "case");
