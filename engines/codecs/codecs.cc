@@ -37,7 +37,7 @@ struct KernelsOf<Fp8E4m3> {
   using type = DenseKernels<E4m3Code>;
 };
 
-#if HWY_TARGET == HWY_AVX3_DL
+#if KVMARK_HAS_INTS
 template <int kGroup>
 struct KernelsOf<Int8<kGroup>> {
   using type = IntKernels<Int8<kGroup>, ByteOperands>;

@@ -52,6 +52,11 @@ HWY_INLINE void with_queries(int queries, const Body& body) {
   body.template operator()<kMost>();
 }
 
+// Where to prefetch while a run is worked on: what is at hand costs less than to ask whether to.
+// Once is enough, with the first queries.
+HWY_INLINE const std::byte* ahead_of(const TileRun& run, bool first_queries) {
+  return first_queries && run.ahead ? run.ahead : run.tiles;
+}
 HWY_INLINE void prefetch_lines(const std::byte* from, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += 64) hwy::Prefetch(from + i);
 }

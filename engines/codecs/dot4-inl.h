@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "engines/codecs/dense-inl.h"
+#include "engines/codecs/prepared_group.h"
 
 // Compiled for one target, so this guard needs no toggle.
 #if HWY_TARGET == HWY_AVX3_DL && !defined(KVMARK_CODECS_DOT4_INL_H_)
@@ -46,20 +47,6 @@ HWY_INLINE __m512i broadcast4(const void* p) {
 HWY_INLINE __m512 load_scales(const std::byte* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
-// p, of which the compiler knows nothing then: gcc 12 would compute each address of an unrolled
-// loop from what all have in common, ahead of the loop, and keep them on the stack. Or it would
-// compute several at once in a vector register, out of which they come only behind all products
-// that are under way: loads of the next block would wait for the last one's.
-template <typename T>
-HWY_INLINE T* opaque(T* p) {
-  asm("" : "+r"(p));
-  return p;
-}
-// Where to prefetch while a run is worked on: what is at hand costs less than to ask whether to.
-// Once is enough, with the first queries.
-HWY_INLINE const std::byte* ahead_of(const TileRun& run, bool first_queries) {
-  return first_queries && run.ahead ? run.ahead : run.tiles;
-}
 // A bit for each of the first n lanes; all sixteen where there are more.
 HWY_INLINE __mmask16 first_lanes(int n) {
   return static_cast<__mmask16>((1u << std::min(n, 16)) - 1);
@@ -74,9 +61,6 @@ HWY_INLINE __m512i total(const __m512i* sums) {
 // The largest magnitudes of quantized queries, whose terms are signed, and of probabilities.
 inline constexpr float query_max(int terms) { return terms == 1 ? 127 : 127 * 256; }
 inline constexpr float weight_max(int terms) { return terms == 1 ? 255 : 65535; }
-
-// Nothing smaller is told from zero where a step is fitted: its reciprocal is still finite.
-inline constexpr float kLeastMagnitude = 1e-30f;
 
 // Two terms make a 16-bit number: exact to 2e-5 of the largest.
 struct ByteOperands {

@@ -66,8 +66,12 @@ HWY_INLINE FloatVec in_register(FloatVec v) {
 }
 
 // The same pointer, of which the compiler knows nothing: addresses behind it are computed when they
-// are needed, not kept through a loop that wants the registers.
-HWY_INLINE float* anew(float* p) {
+// are needed. gcc 12 would compute each address of an unrolled loop from what all have in common,
+// ahead of the loop, and keep them on the stack. Or it would compute several at once in a vector
+// register, out of which they come only behind all products that are under way: loads of the next
+// block would wait for the last one's.
+template <typename T>
+HWY_INLINE T* anew(T* p) {
 #if defined(__GNUC__)
   asm("" : "+r"(p));
 #endif

@@ -1,4 +1,5 @@
-// Sums over tiles of int8 and int4 values, weighted by probabilities: see ints-inl.h.
+// Sums over tiles of int8 and int4 values, weighted by probabilities, by dot products of bytes: see
+// ints-inl.h.
 #include <hwy/highway.h>
 
 #include <array>
@@ -7,8 +8,8 @@
 #include "engines/codecs/dot4-inl.h"
 
 // Compiled for one target, so this guard needs no toggle.
-#if HWY_TARGET == HWY_AVX3_DL && !defined(KVMARK_CODECS_INTS_VALUES_INL_H_)
-#define KVMARK_CODECS_INTS_VALUES_INL_H_
+#if HWY_TARGET == HWY_AVX3_DL && !defined(KVMARK_CODECS_DOT4_VALUES_INL_H_)
+#define KVMARK_CODECS_DOT4_VALUES_INL_H_
 
 KVMARK_BEFORE_VNNI()
 namespace kvmark {
@@ -88,7 +89,7 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
     }
     // Quantizing is one long chain of operations, so the next group's stands ahead of the sums of
     // this one, to run beside them. Neither is inlined here: gcc 12 would keep addresses in vector
-    // registers (see opaque).
+    // registers (see anew).
     Weights<kQueries, kWhole> weights[2];
     quantize(block, 0, weights[0]);
     for (int first = 0, group = 0; first < block.dim; first += kGroup, ++group) {
@@ -203,8 +204,8 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
     zero<kQueries>(dots);
     KVMARK_UNROLL(2)
     for (int t = 0; t < count; ++t) {
-      const std::byte* codes = opaque(block.runs[t].tiles + first);
-      const std::byte* ahead = opaque(block.ahead(t) + first);
+      const std::byte* codes = anew(block.runs[t].tiles + first);
+      const std::byte* ahead = anew(block.ahead(t) + first);
       KVMARK_UNROLL(4)
       for (int quad = 0; quad < 4; ++quad) {
         __m512i values[2];

@@ -1,4 +1,4 @@
-// Scores of tiles of int8 and int4 keys: see ints-inl.h.
+// Scores of tiles of int8 and int4 keys by dot products of bytes: see ints-inl.h.
 #include <hwy/highway.h>
 
 #include <span>
@@ -6,29 +6,15 @@
 #include "engines/codecs/dot4-inl.h"
 
 // Compiled for one target, so this guard needs no toggle.
-#if HWY_TARGET == HWY_AVX3_DL && !defined(KVMARK_CODECS_INTS_KEYS_INL_H_)
-#define KVMARK_CODECS_INTS_KEYS_INL_H_
+#if HWY_TARGET == HWY_AVX3_DL && !defined(KVMARK_CODECS_DOT4_KEYS_INL_H_)
+#define KVMARK_CODECS_DOT4_KEYS_INL_H_
 
 KVMARK_BEFORE_VNNI()
 namespace kvmark {
 namespace HWY_NAMESPACE {
 
-// Side is a GroupedTile of keys.
-//
-// A prepared query is for each group of channels, in 4-byte words:
-//
-//   scale (float) | correction (int32) | terms (quads of channels, kTerms) of four signed bytes
-//
-// q ≈ scale · (256 · high + low) with two terms, scale · term with one. The correction is −bias · Σ
-// q over the group, for the bias of the codes in the tile. Terms are filled with zeros to sixteen
-// channels, so bytes of a tile that belong to no channel don't count.
-template <int kTerms>
-struct PreparedGroup {
-  static constexpr int kFirstTerm = 2;
-  static constexpr int words(int channels) { return kFirstTerm + kTerms * quads(channels); }
-  static constexpr int quads(int channels) { return (channels + 15) / 16 * 4; }
-};
-
+// Side is a GroupedTile of keys. A prepared query has kTerms words for each quad of channels, each
+// of them four signed bytes: a code is 256 · high + low with two terms, or one term.
 template <typename Side, typename Operands>
 class IntKeys;
 
@@ -41,17 +27,11 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
   static constexpr int kStepChannels = 4 * kParts;  // of 64 bytes
 
  public:
-  static int64_t prepared_floats(int dim) {
-    const int rest = dim % kGroup;
-    return int64_t{dim / kGroup} * Prepared::words(kGroup) + (rest ? Prepared::words(rest) : 0);
-  }
+  static int64_t prepared_floats(int dim) { return Prepared::words(dim, kGroup); }
 
   static void prepare(const float* q, int dim, float* prepared) {
-    for (int first = 0; first < dim; first += kGroup) {
-      const int n = std::min(kGroup, dim - first);
-      prepare_group(q + first, n, prepared);
-      prepared += Prepared::words(n);
-    }
+    Prepared::for_each(dim, kGroup, prepared,
+                       [q](int first, int n, float* words) { prepare_group(q + first, n, words); });
   }
 
   static void scores(const float* q, int queries, int dim, std::span<const TileRun> runs,
@@ -83,7 +63,7 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
     const auto largest = std::bit_cast<float>(_mm512_reduce_max_epu32(bits));
     const __m512 factor = _mm512_set1_ps(query_max(kTerms) / largest);
     __m512i sum = _mm512_setzero_si512();
-    float* terms = prepared + Prepared::kFirstTerm;
+    float* terms = prepared + Prepared::kFirstQuad;
     for (int v = 0; v < vectors; ++v) {
       const __m512i codes = _mm512_cvtps_epi32(_mm512_mul_ps(load(v), factor));
       sum = _mm512_add_epi32(sum, codes);
@@ -150,10 +130,10 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
     const std::byte* ahead[kTiles];
 
     HWY_INLINE void advance(int words, int steps) {
-      for (int i = 0; i < kQueries; ++i) q[i] = opaque(q[i] + words);
+      for (int i = 0; i < kQueries; ++i) q[i] = anew(q[i] + words);
       for (int t = 0; t < kTiles; ++t) {
-        codes[t] = opaque(codes[t] + steps * 64);
-        ahead[t] = opaque(ahead[t] + steps * 64);
+        codes[t] = anew(codes[t] + steps * 64);
+        ahead[t] = anew(ahead[t] + steps * 64);
       }
     }
   };
@@ -164,14 +144,14 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
                                        const TileRun* runs, bool first_queries, float* s) {
     const int64_t scales_bytes = Side::scales_bytes(dim);
     Cursor<kQueries, kTiles> cursor;
-    for (int i = 0; i < kQueries; ++i) cursor.q[i] = opaque(q + i * q_floats);
+    for (int i = 0; i < kQueries; ++i) cursor.q[i] = anew(q + i * q_floats);
     const std::byte* scales[kTiles];
     KVMARK_UNROLL(2)
     for (int t = 0; t < kTiles; ++t) {
       const std::byte* ahead = ahead_of(runs[t], first_queries);
-      scales[t] = opaque(runs[t].tiles);
-      cursor.codes[t] = opaque(runs[t].tiles + scales_bytes);
-      cursor.ahead[t] = opaque(ahead + scales_bytes);
+      scales[t] = anew(runs[t].tiles);
+      cursor.codes[t] = anew(runs[t].tiles + scales_bytes);
+      cursor.ahead[t] = anew(ahead + scales_bytes);
     }
     for (int t = 0; t < kTiles; ++t) {
       prefetch_lines(ahead_of(runs[t], first_queries), scales_bytes);
@@ -196,11 +176,11 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
       dots[i][0] = _mm512_setzero_si512();
       dots[i][kTerms - 1] = broadcast4(cursor.q[i / kTiles] + 1);  // the correction
     }
-    cursor.advance(Prepared::kFirstTerm, 0);
+    cursor.advance(Prepared::kFirstQuad, 0);
     // Unrolled, or gcc 12 copies every sum in every step.
     constexpr int kStepsAtOnce = 32 / kStepChannels;
     constexpr int kStepWords = kParts * kTerms;
-    const int words = Prepared::kFirstTerm + (n + kStepChannels - 1) / kStepChannels * kStepWords;
+    const int words = Prepared::kFirstQuad + (n + kStepChannels - 1) / kStepChannels * kStepWords;
     for (; n >= 32; n -= 32) {
       KVMARK_UNROLL(8)
       for (int step = 0; step < kStepsAtOnce; ++step) dot_step(cursor, step, dots);
