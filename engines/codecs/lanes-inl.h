@@ -56,9 +56,11 @@ HWY_INLINE FloatVec load(const E4m3Code* p) {
   return hn::Mul(hn::PromoteTo(FloatTag(), hn::BitCast(halves, half)), hn::Set(FloatTag(), 256.0f));
 }
 
-// Keeps a loaded vector in its register: gcc would read it again at each of its uses, as an operand
-// in memory, and a core reads fewer vectors a cycle than it multiplies.
-HWY_INLINE FloatVec in_register(FloatVec v) {
+// Keeps a vector in its register, as it is here. A loaded one gcc would read again at each of its
+// uses, as an operand in memory, and a core reads fewer vectors a cycle than it multiplies. Integer
+// sums it would put into another order, for which all terms must be at hand at once.
+template <typename Vec>
+HWY_INLINE Vec in_register(Vec v) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   asm("" : "+v"(v.raw));
 #endif

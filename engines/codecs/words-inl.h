@@ -44,7 +44,7 @@ struct WordProducts {
 
   HWY_INLINE void clear() { sum = other = hn::Zero(IntTag()); }
   HWY_INLINE void add(WordVec a, WordVec b) {
-    sum = hn::ReorderWidenMulAccumulate(IntTag(), a, b, sum, other);
+    sum = in_register(hn::ReorderWidenMulAccumulate(IntTag(), a, b, sum, other));
   }
   HWY_INLINE IntVec total() const { return hn::RearrangeToOddPlusEven(sum, other); }
 };
@@ -57,14 +57,15 @@ HWY_INLINE WordVec broadcast_words(const float* p) {
   return hn::BitCast(WordTag(), hn::Set(FloatTag(), *p));
 }
 
-// Numbers x(i) of 16 bits in lanes of 32 → x(i) low and x(i + 2) high in lanes 0 and 1 of each
-// four; lanes 2 and 3 are of no use. What is stored of four numbers is a quad of words.
+// Words x(i), the lower halves of four lanes of 32 bits, of channels or rows of a quad → x(0), x(2)
+// in lane 0, x(1), x(3) in lane 1. The other two lanes are of no use.
+inline constexpr int kQuadWords = 4;  // lanes
 HWY_INLINE IntVec paired(IntVec x) {
-  const IntVec high = hn::ShiftLeft<16>(hn::Shuffle1032(x));
-  return hn::BitCast(IntTag(),
-                     hn::OddEven(hn::BitCast(WordTag(), high), hn::BitCast(WordTag(), x)));
+  alignas(16) static constexpr uint8_t kBytes[16] = {0, 1, 8, 9, 4, 5, 12, 13,
+                                                     0, 1, 8, 9, 4, 5, 12, 13};
+  const auto table = hn::LoadDup128(hn::ScalableTag<uint8_t>(), kBytes);
+  return hn::TableLookupBytes(x, hn::BitCast(IntTag(), table));
 }
-inline constexpr int kQuadWords = 4;  // of 32 bits
 
 // All words shifted, zeros coming in.
 template <int kBits>

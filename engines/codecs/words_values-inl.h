@@ -51,11 +51,24 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
   }
 
  private:
-  // Where the codes of a run's tile lie, and what to prefetch meanwhile.
-  struct Source {
+  // The rows of a run, in their tile.
+  struct Tile {
+    const hwy::float16_t* scales;  // (groups, kTileRows)
     const std::byte* codes;
     const std::byte* ahead;
+    const float* p;  // of the tile's rows; `p_stride` floats a query
+    int64_t p_stride;
+    const int32_t* mask;  // of kTileRows: all ones where a row is one of the run
   };
+  // What a run has that is not a whole tile: zeros for the other rows, where scales may be no
+  // numbers.
+  template <int kQueries>
+  struct Part {
+    int32_t mask[kTileRows];
+    float p[kQueries][kTileRows];
+  };
+  alignas(64) static constexpr int32_t kWholeMask[kTileRows] = {-1, -1, -1, -1, -1, -1, -1, -1,
+                                                                -1, -1, -1, -1, -1, -1, -1, -1};
 
   // The weights of kQueries queries for one group: w ≈ step · word. A quad of rows has kQuadWords.
   template <int kQueries>
@@ -67,17 +80,19 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
   template <int kQueries>
   HWY_INLINE static void add_block(const float* p, int dim, std::span<const TileRun> runs,
                                    bool first_queries, float* o) {
-    const int64_t scales_bytes = Side::scales_bytes(dim);
-    Source sources[kBlock];
+    Part<kQueries> parts[kBlock];
+    Tile all[kBlock];
     for (size_t t = 0; t < runs.size(); ++t) {
-      const std::byte* ahead = ahead_of(runs[t], first_queries);
-      prefetch_lines(ahead, scales_bytes);
-      sources[t] = {runs[t].tiles + scales_bytes, ahead + scales_bytes};
+      all[t] = tile_of<kQueries>(runs[t], p, dim, ahead_of(runs[t], first_queries), parts[t]);
     }
-    Weights<kQueries> weights;
-    const std::span<const Source> tiles(sources, runs.size());
+    const std::span<const Tile> tiles(all, runs.size());
+    // Quantizing is one long chain of operations, so the next group's stands ahead of the sums of
+    // this one, to run beside them.
+    Weights<kQueries> two[2];
+    quantize(tiles, 0, two[0]);
     for (int first = 0, group = 0; first < dim; first += kGroup, ++group) {
-      quantize(p, runs, group, weights);
+      if (first + kGroup < dim) quantize(tiles, group + 1, two[(group + 1) % 2]);
+      const Weights<kQueries>& weights = two[group % 2];
       const int end = std::min(first + kGroup, dim);
       int d = first;
       for (; d + kUnit <= end; d += kUnit) {
@@ -87,10 +102,34 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
     }
   }
 
-  // (kQueries, runs) probabilities · scales of a group → words.
   template <int kQueries>
-  HWY_NOINLINE static void quantize(const float* p, std::span<const TileRun> runs, int group,
-                                    Weights<kQueries>& to) {
+  HWY_INLINE static Tile tile_of(const TileRun& run, const float* p, int dim,
+                                 const std::byte* ahead, Part<kQueries>& part) {
+    const int64_t scales_bytes = Side::scales_bytes(dim);
+    prefetch_lines(ahead, scales_bytes);
+    Tile tile{.scales = reinterpret_cast<const hwy::float16_t*>(run.tiles),
+              .codes = run.tiles + scales_bytes,
+              .ahead = ahead + scales_bytes,
+              .p = p + run.at,
+              .p_stride = kBlock,
+              .mask = kWholeMask};
+    if (run.rows < kTileRows) {
+      part = {};
+      const int slot = run.first_slot % kTileRows;
+      std::fill_n(part.mask + slot, run.rows, -1);
+      for (int i = 0; i < kQueries; ++i) {
+        std::copy_n(tile.p + i * kBlock, run.rows, part.p[i] + slot);
+      }
+      tile.p = part.p[0];
+      tile.p_stride = kTileRows;
+      tile.mask = part.mask;
+    }
+    return tile;
+  }
+
+  // (kQueries, tiles) probabilities · scales of a group → words.
+  template <int kQueries>
+  HWY_NOINLINE static void quantize(std::span<const Tile> tiles, int group, Weights<kQueries>& to) {
     const FloatTag tag;
     // As bits, whose order is that of the numbers, so that a NaN is the largest and comes through.
     UnsignedVec largest[kQueries];
@@ -98,65 +137,41 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
     for (UnsignedVec& bits : largest) {
       bits = hn::Set(UnsignedTag(), std::bit_cast<uint32_t>(kLeastMagnitude));
     }
-    for (size_t t = 0; t < runs.size(); ++t) {
-      const TileRun& run = runs[t];
-      const auto* scales =
-          reinterpret_cast<const hwy::float16_t*>(run.tiles) + int64_t{group} * kTileRows;
-      if (run.rows == kTileRows) {
-        weigh<kQueries>(p + run.at, kBlock, scales, to.words[t], largest);
-      } else {
-        // What lies in rows outside the run may be no number.
-        const int slot = run.first_slot % kTileRows;
-        hwy::float16_t own_scales[kTileRows] = {};
-        float own_p[kQueries][kTileRows] = {};
-        std::copy_n(scales + slot, run.rows, own_scales + slot);
+    float(*weights)[kTileRows] = to.words[0];  // (tiles · kQueries, kTileRows)
+    for (const Tile& tile : tiles) {
+      KVMARK_UNROLL(4)
+      for (int v = 0; v < kTileVectors; ++v) {
+        const FloatVec mask = hn::BitCast(tag, hn::LoadU(IntTag(), tile.mask + v * kLanes));
+        const FloatVec scale = hn::And(mask, load(tile.scales + group * kTileRows + v * kLanes));
+        KVMARK_UNROLL(4)
         for (int i = 0; i < kQueries; ++i) {
-          std::copy_n(p + i * kBlock + run.at, run.rows, own_p[i] + slot);
+          const FloatVec weight = hn::Mul(load(tile.p + i * tile.p_stride + v * kLanes), scale);
+          hn::Store(weight, tag, weights[i] + v * kLanes);
+          largest[i] = hn::Max(largest[i], hn::BitCast(UnsignedTag(), weight));
         }
-        weigh<kQueries>(own_p[0], kTileRows, own_scales, to.words[t], largest);
       }
+      weights += kQueries;
     }
-    FloatVec factors[kQueries];
     KVMARK_UNROLL(4)
     for (int i = 0; i < kQueries; ++i) {
       const FloatVec most = hn::BitCast(tag, hn::MaxOfLanes(UnsignedTag(), largest[i]));
-      factors[i] = hn::Div(hn::Set(tag, kWordMax), most);
-      to.steps[i] = hn::GetLane(most) / kWordMax;
-    }
-    for (size_t t = 0; t < runs.size(); ++t) {
-      KVMARK_UNROLL(4)
-      for (int i = 0; i < kQueries; ++i) {
+      to.steps[i] = hn::GetLane(most) * (1 / kWordMax);
+      const FloatVec factor = hn::Div(hn::Set(tag, kWordMax), most);
+      for (size_t t = 0; t < tiles.size(); ++t) {
         KVMARK_UNROLL(4)
         for (int v = 0; v < kTileVectors; ++v) {
           float* words = to.words[t][i] + v * kLanes;
           // Behind the point of 2^23 + x the bits are those of x, rounded.
-          const FloatVec x = hn::MulAdd(hn::Load(tag, words), factors[i], hn::Set(tag, 0x1p23f));
+          const FloatVec x = hn::MulAdd(hn::Load(tag, words), factor, hn::Set(tag, 0x1p23f));
           hn::Store(hn::BitCast(tag, paired(hn::BitCast(IntTag(), x))), tag, words);
         }
       }
     }
   }
 
-  // A tile's weights, and their largest. p: `stride` floats a query.
-  template <int kQueries>
-  HWY_INLINE static void weigh(const float* p, int stride, const hwy::float16_t* scales,
-                               float (*weights)[kTileRows], UnsignedVec* largest) {
-    const FloatTag tag;
-    KVMARK_UNROLL(4)
-    for (int v = 0; v < kTileVectors; ++v) {
-      const FloatVec scale = load(scales + v * kLanes);
-      KVMARK_UNROLL(4)
-      for (int i = 0; i < kQueries; ++i) {
-        const FloatVec weight = hn::Mul(load(p + i * stride + v * kLanes), scale);
-        hn::Store(weight, tag, weights[i] + v * kLanes);
-        largest[i] = hn::Max(largest[i], hn::BitCast(UnsignedTag(), weight));
-      }
-    }
-  }
-
   // o of the channels of the unit at byte `at` of the codes. o: `stride` floats a query.
   template <int kQueries>
-  HWY_INLINE static void add_unit(const Weights<kQueries>& weights, std::span<const Source> tiles,
+  HWY_INLINE static void add_unit(const Weights<kQueries>& weights, std::span<const Tile> tiles,
                                   int64_t at, float* o, int stride) {
     for (int column = 0; column < kColumns; column += kVectors * kLanes) {
       add_columns<kQueries>(weights, tiles, at + column * 4, o + column, stride);
@@ -166,7 +181,7 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
   // The same of kVectors vectors of columns, from byte `at` and channel o on.
   template <int kQueries>
   HWY_NOINLINE static void add_columns(const Weights<kQueries>& weights,
-                                       std::span<const Source> tiles, int64_t at, float* o,
+                                       std::span<const Tile> tiles, int64_t at, float* o,
                                        int stride) {
     const FloatTag tag;
     WordProducts sums[kQueries][kSums];
@@ -176,7 +191,7 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
       for (int k = 0; k < kSums; ++k) sums[i][k].clear();
     }
     const float* words = weights.words[0][0];
-    for (const Source& tile : tiles) {
+    for (const Tile& tile : tiles) {
       const std::byte* codes = tile.codes + at;
       const std::byte* ahead = tile.ahead + at;
       KVMARK_UNROLL(4)
@@ -223,17 +238,17 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
   // o of the last n < kUnit channels of a row: the codes are brought into the places of a unit.
   template <int kQueries>
   HWY_NOINLINE static void add_last_unit(const Weights<kQueries>& weights,
-                                         std::span<const Source> tiles, int d, int n, float* o,
+                                         std::span<const Tile> tiles, int d, int n, float* o,
                                          int dim) {
     const int width = (n + kParts - 1) / kParts;  // columns
     std::byte codes[kBlock][kUnitBytes] = {};
-    Source padded[kBlock];
+    Tile padded[kBlock];
     for (size_t t = 0; t < tiles.size(); ++t) {
       const std::byte* from = tiles[t].codes + int64_t{d / kParts} * kTileRows;
       for (int quad = 0; quad < kTileRows / 4; ++quad) {
         std::memcpy(codes[t] + quad * kQuadBytes, from + quad * width * 4, width * 4);
       }
-      padded[t] = {codes[t], codes[t]};
+      padded[t] = {.codes = codes[t], .ahead = codes[t]};
     }
     float sums[kQueries][kUnit] = {};
     // The channels of a part are neighbours in both.
