@@ -48,24 +48,7 @@ struct FormOf {
     const int slot = run.first_slot + r;
     decode(run.tiles + slot / tile.tokens * tile.bytes, slot % tile.tokens, dim, row);
   }
-  // A whole tile at once, where the format can (GroupedTile): keys as (dim, kTileRows), values as
-  // (kTileRows, dim). False where it cannot, or the run is not a tile that lies as its positions
-  // do.
-  static bool decode_tile(const TileRun& run, int dim, float* rows) {
-    if constexpr (requires { &Side::decode_tile; }) {
-      if (run.rows == kTileRows && run.at % kTileRows == 0) {
-        decode_whole(run.tiles, dim, rows);
-        return true;
-      }
-    }
-    return false;
-  }
   static TileForm form() { return {&Side::tile, &encode, &decode}; }
-
- private:
-  static HWY_NOINLINE void decode_whole(const std::byte* tile, int dim, float* rows) {
-    Side::decode_tile(tile, dim, rows);
-  }
 };
 
 template <typename Format>
@@ -79,7 +62,6 @@ struct GenericKernels : PlainQueries {
                      float* scratch) {
     float* row = scratch + int64_t{kBlock} * dim;
     for (const TileRun& run : runs) {
-      if (Keys::decode_tile(run, dim, scratch + int64_t{run.at} * dim)) continue;
       for (int r = 0; r < run.rows; ++r) {
         Keys::decode_row(run, r, dim, row);
         const int at = run.at + r;
@@ -98,7 +80,6 @@ struct GenericKernels : PlainQueries {
   static void accumulate(const float* p, int queries, int dim, std::span<const TileRun> runs,
                          float* o, float* scratch) {
     for (const TileRun& run : runs) {
-      if (Values::decode_tile(run, dim, scratch + int64_t{run.at} * dim)) continue;
       for (int r = 0; r < run.rows; ++r) {
         Values::decode_row(run, r, dim, scratch + int64_t{run.at + r} * dim);
       }

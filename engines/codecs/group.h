@@ -198,26 +198,13 @@ struct GroupedRow {
   }
 };
 
-// The kBits bits of a word from `shift` on, as a number in two's complement. In 32-bit operations
-// only, which loops become vector code of.
-template <int kBits>
-KVMARK_HD KVMARK_INLINE float signed_field(uint32_t word, int shift) {
-  return static_cast<float>(static_cast<int32_t>(word << (32 - kBits - shift)) >> (32 - kBits));
-}
-// The same without a sign, `bias` above the number.
-template <int kBits>
-KVMARK_HD KVMARK_INLINE float biased_field(uint32_t word, int shift, int bias) {
-  return static_cast<float>(static_cast<int32_t>(word >> shift & ((1u << kBits) - 1)) - bias);
-}
-
 // One side of a format of symmetric groups, sixteen rows to a tile:
 //
 //   scales (groups, 16 rows), f16 | codes of group 0, codes of group 1, …
 //
 // A vector holds the scale of sixteen rows as kernels need them, and every code of a row lies in
-// bytes of its own. `Codes` says which: `Codes::bytes(dim)` of a tile, a multiple of 16, put/get
-// for the codes of one row's channels `first` … `first + n` − 1, which are one group, and get_rows
-// for all sixteen rows, read as little-endian words of four bytes so that loops become vector code.
+// bytes of its own. `Codes` says which: `Codes::bytes(dim)` of a tile, a multiple of 16, and
+// put/get for the codes of one row's channels `first` … `first + n` − 1, which are one group.
 template <int kMax, typename Codes, int kGroup>
 struct GroupedTile {
   static_assert(kGroup == 32 || kGroup == 64 || kGroup == 128);
@@ -260,18 +247,6 @@ struct GroupedTile {
       const float scale = Group::load(scales).scale;
       for (int i = 0; i < n; ++i) row[first + i] = scale * static_cast<float>(codes[i]);
       scales += kTileRows;
-    }
-  }
-  // All sixteen rows as floats: keys as (dim, 16 rows), values as (16 rows, dim).
-  KVMARK_HD static KVMARK_INLINE void decode_tile(const std::byte* tile, int dim, float* rows) {
-    const auto* stored = reinterpret_cast<const uint16_t*>(tile);
-    const auto* words = reinterpret_cast<const uint32_t*>(tile + scales_bytes(dim));
-    for (int first = 0; first < dim; first += kGroup) {
-      const int n = dim - first < kGroup ? dim - first : kGroup;
-      float scales[kTileRows];
-      for (int r = 0; r < kTileRows; ++r) scales[r] = f16_to_f32(stored[r]);
-      Codes::get_rows(words, first, n, scales, dim, rows);
-      stored += kTileRows;
     }
   }
 };

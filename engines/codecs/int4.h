@@ -34,17 +34,6 @@ struct Int4KeyCodes {
       }
     }
   }
-  // → (channel, 16 rows)
-  KVMARK_HD static KVMARK_INLINE void get_rows(const uint32_t* words, int first, int n,
-                                               const float* scales, int /*dim*/, float* rows) {
-    for (int d = first; d < first + n; ++d) {
-      const uint32_t* quads = words + d / 8 * kTileRows;
-      const int shift = d % 4 * 8 + d / 4 % 2 * 4;
-      for (int r = 0; r < kTileRows; ++r) {
-        rows[d * kTileRows + r] = scales[r] * biased_field<4>(quads[r], shift, kBias);
-      }
-    }
-  }
 };
 
 // Values of int4: for each 32 channels (4 quads of rows, 16, 4 rows) bytes, channel c low and
@@ -74,25 +63,6 @@ struct Int4ValueCodes {
       const uint8_t* at = payload + place(first + i, width, slot);
       for (int c = 0; c < width; ++c) codes[i + c] = signed_nibble(at[c * 4]);
       for (int c = 0; c < count - width; ++c) codes[i + width + c] = signed_nibble(at[c * 4] >> 4);
-    }
-  }
-  // → (16 rows, dim)
-  KVMARK_HD static KVMARK_INLINE void get_rows(const uint32_t* words, int first, int n,
-                                               const float* scales, int dim, float* rows) {
-    for (int d = first; d < first + n; d += kUnit) {
-      const int count = first + n - d < kUnit ? first + n - d : kUnit;
-      const int width = (count + 1) / 2;
-      for (int r = 0; r < kTileRows; ++r) {
-        const uint32_t* quad = words + place(d, width, r) / 4;
-        const int shift = r % 4 * 8;
-        float* row = rows + int64_t{r} * dim + d;
-        for (int c = 0; c < width; ++c) {
-          row[c] = scales[r] * signed_field<4>(quad[c], shift);
-        }
-        for (int c = 0; c < count - width; ++c) {
-          row[width + c] = scales[r] * signed_field<4>(quad[c], shift + 4);
-        }
-      }
     }
   }
 

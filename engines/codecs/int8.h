@@ -32,16 +32,6 @@ struct Int8KeyCodes {
       }
     }
   }
-  // → (channel, 16 rows)
-  KVMARK_HD static KVMARK_INLINE void get_rows(const uint32_t* words, int first, int n,
-                                               const float* scales, int /*dim*/, float* rows) {
-    for (int d = first; d < first + n; ++d) {
-      const uint32_t* quad = words + d / 4 * kTileRows;
-      for (int r = 0; r < kTileRows; ++r) {
-        rows[d * kTileRows + r] = scales[r] * biased_field<8>(quad[r], d % 4 * 8, kBias);
-      }
-    }
-  }
 };
 
 // Values of int8: for each 16 channels (4 quads of rows, 16 channels, 4 rows) bytes, codes in two's
@@ -65,20 +55,6 @@ struct Int8ValueCodes {
       const int width = n - i < kUnit ? n - i : kUnit;
       const uint8_t* at = payload + place(first + i, width, slot);
       for (int c = 0; c < width; ++c) codes[i + c] = static_cast<int8_t>(at[c * 4]);
-    }
-  }
-  // → (16 rows, dim)
-  KVMARK_HD static KVMARK_INLINE void get_rows(const uint32_t* words, int first, int n,
-                                               const float* scales, int dim, float* rows) {
-    for (int d = first; d < first + n; d += kUnit) {
-      const int width = first + n - d < kUnit ? first + n - d : kUnit;
-      for (int r = 0; r < kTileRows; ++r) {
-        const uint32_t* quad = words + place(d, width, r) / 4;
-        float* row = rows + int64_t{r} * dim + d;
-        for (int c = 0; c < width; ++c) {
-          row[c] = scales[r] * signed_field<8>(quad[c], r % 4 * 8);
-        }
-      }
     }
   }
 

@@ -1,5 +1,5 @@
-// int8 and int4 with scales: their tiles, and their kernels on every SIMD target, which on one of
-// them are integer dot products.
+// int8 and int4 with scales: their tiles, and their kernels on every SIMD target, which multiply
+// integers: bytes on one of them, words on the others.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -306,22 +306,25 @@ TEST_P(EveryTarget, RowsThatAQueryDoesNotSeeDoNotCount) {
 }
 
 TEST_P(EveryTarget, WhatIsNoNumberComesThrough) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  for_each_codec([&](const Codec& codec) {
+  for_each_codec([](const Codec& codec) {
     const int dim = 64;
     const Stored rows(codec.k, dim, slots_from(0, kBlock), normal);
     const Stored values(codec.v, dim, slots_from(0, kBlock), normal);
-    for (int query = 0; query < 4; ++query) {
-      auto q = numbers(4 * dim, 2);
-      q[query * dim + 5] = nan;
-      auto p = probabilities(4 * kBlock, 3);
-      p[query * kBlock + 17] = nan;
-      const auto s = scores(codec, q.data(), 4, dim, runs_of(rows, 0, kBlock, 0, kTileRows));
-      const auto o = accumulated(codec, p.data(), 4, dim, runs_of(values, 0, kBlock, 0, kTileRows),
-                                 std::vector<float>(4 * dim, 0.0f));
-      for (int i = 0; i < 4; ++i) {
-        EXPECT_EQ(std::isnan(s[i * kBlock + 3]), i == query) << codec.name;
-        EXPECT_EQ(std::isnan(o[i * dim + 3]), i == query) << codec.name;
+    for (const float none :
+         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      for (int query = 0; query < 4; ++query) {
+        auto q = numbers(4 * dim, 2);
+        q[query * dim + 5] = none;
+        auto p = probabilities(4 * kBlock, 3);
+        p[query * kBlock + 17] = none;
+        const auto s = scores(codec, q.data(), 4, dim, runs_of(rows, 0, kBlock, 0, kTileRows));
+        const auto o =
+            accumulated(codec, p.data(), 4, dim, runs_of(values, 0, kBlock, 0, kTileRows),
+                        std::vector<float>(4 * dim, 0.0f));
+        for (int i = 0; i < 4; ++i) {
+          EXPECT_EQ(std::isfinite(s[i * kBlock + 3]), i != query) << codec.name << none;
+          EXPECT_EQ(std::isfinite(o[i * dim + 3]), i != query) << codec.name << none;
+        }
       }
     }
   });
