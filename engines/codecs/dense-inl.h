@@ -30,9 +30,10 @@ namespace HWY_NAMESPACE {
 inline constexpr int kTileVectors = kTileRows / kLanes;
 
 // Register tiles: sums of up to kMaxQueries queries at once, of kMaxScoreQueries for the scores of
-// dense keys. 512-bit targets have 32 vector registers, the others may have 16.
-inline constexpr int kMaxQueries = kLanes == 16 ? 4 : kLanes == 8 ? 3 : 1;
-inline constexpr int kMaxScoreQueries = kLanes == 16 ? 8 : kMaxQueries;
+// dense keys, which have two sums a vector. 512-bit targets have 32 vector registers, the others
+// may have 16.
+inline constexpr int kMaxQueries = 4;
+inline constexpr int kMaxScoreQueries = kLanes == 16 ? 8 : kLanes == 8 ? 2 : 1;
 inline constexpr int kValueVectors = kLanes == 16 ? 4 : 2;
 
 // The next register tile's share of `queries`: tiles of nearly equal size, so that none is left

@@ -30,9 +30,8 @@ using IntVec = hn::Vec<IntTag>;
 using UnsignedVec = hn::Vec<UnsignedTag>;
 using WordVec = hn::Vec<WordTag>;
 
-// Register tiles are of up to four queries and, where vectors are short, two vectors: eight sums,
-// what they are of and a factor fill the sixteen registers that a target may have.
-inline constexpr int kWordQueries = 4;
+// Register tiles are of up to kMaxQueries queries and, where vectors are short, two vectors: eight
+// sums, what they are of and a factor fill the sixteen registers that a target may have.
 inline constexpr int kWordVectors = std::min(2, kTileVectors);
 
 // The largest magnitude of quantized queries and probabilities: a word, signed.

@@ -43,8 +43,8 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
                      float* s) {
     const int64_t floats = prepared_floats(dim);
     for (bool first_queries = true; queries > 0; first_queries = false) {
-      const int n = next_queries<kWordQueries>(queries);
-      with_queries<kWordQueries>(n, [&]<int kQueries>() HWY_ATTR {
+      const int n = next_queries(queries);
+      with_queries(n, [&]<int kQueries>() HWY_ATTR {
         for (const TileRun& run : runs) {
           score_run<kQueries>(q, floats, dim, run, ahead_of(run, first_queries), s + run.at);
         }

@@ -41,8 +41,8 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
   static void accumulate(const float* p, int queries, int dim, std::span<const TileRun> runs,
                          float* o) {
     for (bool first_queries = true; queries > 0; first_queries = false) {
-      const int n = next_queries<kWordQueries>(queries);
-      with_queries<kWordQueries>(
+      const int n = next_queries(queries);
+      with_queries(
           n, [&]<int kQueries>() HWY_ATTR { add_block<kQueries>(p, dim, runs, first_queries, o); });
       queries -= n;
       p += n * kBlock;
