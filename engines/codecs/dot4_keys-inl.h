@@ -94,7 +94,7 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
     const int64_t floats = prepared_floats(dim);
     for (bool first_queries = true; queries > 0; first_queries = false) {
       const int n = next_queries(queries);
-      with_queries(n, [&]<int kQueries>() HWY_ATTR {
+      with_queries(n, [&]<int kQueries>() KVMARK_VNNI_ATTR {
         score_tiles<kQueries, kTiles>(q, floats, dim, runs, first_queries, s);
       });
       queries -= n;

@@ -61,7 +61,7 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
     Block block{p, o, dim, runs.data(), kWhole ? 2 : static_cast<int>(runs.size()), true};
     while (queries > 0) {
       const int n = next_queries(queries);
-      with_queries(n, [&]<int kQueries>() HWY_ATTR { add_block<kQueries, kWhole>(block); });
+      with_queries(n, [&]<int kQueries>() KVMARK_VNNI_ATTR { add_block<kQueries, kWhole>(block); });
       block.first_queries = false;
       queries -= n;
       block.p += n * kBlock;

@@ -231,7 +231,6 @@ INSTANTIATE_TEST_SUITE_P(Simd, KernelsOnTarget, testing::ValuesIn(simd_targets()
 // Four tokens to a tile, channel by channel: smaller tiles than those of the registered formats.
 struct FourTokens {
   static constexpr const char* kName = "four";
-  static constexpr double kTolerance = 1e-5;
   static constexpr RowBound kStoredBound{1e-5, 0};
 
   static TileSpec tile(int dim) { return {.tokens = 4, .bytes = int64_t{dim} * 16, .align = 4}; }
