@@ -1,0 +1,69 @@
+#include "bench/compare/renderers.h"
+#include "bench/compare/wording.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json value_or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json metric_json(const MetricComparison& m) {
+  return {{"metric", m.metric},
+          {"title", metric_title(m)},
+          {"unit", m.field ? m.field->unit : ""},
+          {"verdict", verdict_word(m.verdict)},
+          {"base", value_or_null(m.base)},
+          {"new", value_or_null(m.now)},
+          {"change", value_or_null(m.change)},
+          {"change_interval", value_or_null(m.change_interval)},
+          {"threshold", value_or_null(m.threshold)},
+          {"note", m.note}};
+}
+
+Json case_json(const CaseComparison& c) {
+  Json metrics = Json::array();
+  for (const MetricComparison& m : c.metrics) metrics.push_back(metric_json(m));
+  return {{"case_id", c.case_id},
+          {"label", c.label},
+          {"base_status", c.base_status},
+          {"status", c.status},
+          {"reason", c.reason},
+          {"broke", c.broke()},
+          {"metrics", std::move(metrics)},
+          {"case", c.spec}};
+}
+
+}  // namespace
+
+std::string render_json(const Comparison& comparison, bool strict) {
+  const Tally tally = tally_of(comparison);
+  Json one_sided = Json::array(), cases = Json::array();
+  for (const OneSided& one : comparison.one_sided) {
+    one_sided.push_back(
+        {{"side", one.in_base ? "base" : "new"}, {"label", one.label}, {"reason", one.reason}});
+  }
+  for (const CaseComparison& c : comparison.cases) cases.push_back(case_json(c));
+  const Json json{{"schema", "kvmark-compare/1"},
+                  {"base", comparison.base},
+                  {"new", comparison.now},
+                  {"verdict", headline(comparison, strict)},
+                  {"exit_code", exit_code_of(comparison, strict)},
+                  {"counts",
+                   {{"cases", comparison.cases.size()},
+                    {"broke", tally.broke},
+                    {"worse", tally.worse},
+                    {"undecided", tally.undecided},
+                    {"better", tally.better},
+                    {"same", tally.same},
+                    {"shown", tally.shown}}},
+                  {"notes", comparison.notes},
+                  {"one_sided", std::move(one_sided)},
+                  {"cases", std::move(cases)}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace kvmark
