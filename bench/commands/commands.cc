@@ -8,7 +8,8 @@ namespace kvmark {
 
 std::vector<Command> add_commands(CLI::App& kvmark) {
   std::vector<Command> commands;
-  for (const auto add : {add_run, add_list, add_export, add_generate, add_schema, add_worker}) {
+  for (const auto add :
+       {add_run, add_compare, add_list, add_export, add_generate, add_schema, add_worker}) {
     commands.push_back(add(kvmark));
   }
   return commands;

@@ -19,6 +19,7 @@ struct Command {
 std::vector<Command> add_commands(CLI::App& kvmark);
 
 Command add_run(CLI::App& kvmark);
+Command add_compare(CLI::App& kvmark);
 Command add_list(CLI::App& kvmark);
 Command add_export(CLI::App& kvmark);
 Command add_generate(CLI::App& kvmark);

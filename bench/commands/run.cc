@@ -24,6 +24,9 @@ Command add_run(CLI::App& kvmark) {
                 "Go on with the run in -o: cases without a good row");
   run->add_flag("--dry-run", o->request.dry_run,
                 "Only show the cases, with predicted bytes and seconds");
+  run->add_option("--history", o->request.history,
+                  "Add the figures to this file, for `kvmark compare --history`")
+      ->type_name("FILE");
   run->add_flag("--no-report", o->no_report, "Draw no plots");
   return {run, [o] {
             o->request.overrides = o->plan.overrides();

@@ -30,7 +30,7 @@ struct MetricComparison {
 
 struct CaseComparison {
   std::string case_id;
-  std::string label;                // engine and setting, as case_label()
+  std::string label;                // engine and setting
   nlohmann::ordered_json spec;      // the record's `case`
   std::string base_status, status;  // of both rows
   std::string reason;               // of the new row where it is not ok
@@ -38,6 +38,8 @@ struct CaseComparison {
 
   // Was ok and is failed or invalid.
   bool broke() const { return base_status == "ok" && (status == "failed" || status == "invalid"); }
+  // Was ok and is skipped: nothing is known of it.
+  bool vanished() const { return base_status == "ok" && status == "skipped"; }
 };
 
 // A case that only one side knows.
@@ -53,9 +55,13 @@ struct Comparison {
   std::vector<CaseComparison> cases;
 };
 
+// A metric was judged, or a case broke: there is something to decide by.
+bool anything_compared(const Comparison& comparison);
+
 // The worst of: a case that is invalid now (4), or failed now (3), and was ok; a metric that is
-// worse (1); nothing to compare (5); with `strict` a metric that is undecided (5). Else 0. What was
-// already failed or invalid in the base is no fault of the new side.
+// worse (1); nothing compared, because no case is on both sides or none has figures on both (5);
+// with `strict` a metric that is undecided, or a case that was ok and is skipped (5). Else 0. What
+// was already failed or invalid in the base is no fault of the new side.
 ExitCode exit_code_of(const Comparison& comparison, bool strict);
 
 }  // namespace kvmark

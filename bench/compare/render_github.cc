@@ -48,6 +48,9 @@ std::string render_github(const Comparison& comparison, bool strict) {
   std::vector<Annotation> errors, warnings, worse;
   for (const CaseComparison& c : comparison.cases) {
     if (c.broke()) errors.push_back({c.label + " broke", status_sentence(c)});
+    if (c.vanished()) {
+      (strict ? errors : warnings).push_back({c.label + " is skipped", status_sentence(c)});
+    }
     for (const MetricComparison& m : c.metrics) {
       const Annotation annotation{fmt::format("{}: {}", c.label, verdict_word(m.verdict)),
                                   sentence(m)};
@@ -57,7 +60,7 @@ std::string render_github(const Comparison& comparison, bool strict) {
   }
   errors.insert(errors.end(), worse.begin(), worse.end());
   const Annotation verdict{"kvmark", headline(comparison, strict)};
-  if (comparison.cases.empty()) errors.push_back(verdict);
+  if (!anything_compared(comparison)) errors.push_back(verdict);
   for (const OneSided& one : comparison.one_sided) {
     warnings.push_back({"kvmark", one_sided_sentence(one)});
   }

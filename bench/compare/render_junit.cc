@@ -1,4 +1,5 @@
-// JUnit XML as CI systems read it: a suite a case, a test the status and each metric.
+// JUnit XML as CI systems read it: a suite a case, a test the status and each metric that
+// is judged.
 #include <fmt/format.h>
 
 #include "bench/compare/renderers.h"
@@ -78,7 +79,7 @@ void add_metric(const std::string& label, const MetricComparison& m, bool strict
       if (strict) return suite.fail(label, m.metric, "undecided", sentence(m));
       return suite.skip(label, m.metric, "undecided: " + sentence(m));
     case Verdict::shown:
-      return suite.skip(label, m.metric, "shown, not judged: " + sentence(m));
+      return;  // nothing is tested
     case Verdict::same:
     case Verdict::better:
       return suite.add(label, m.metric,
@@ -89,6 +90,8 @@ void add_metric(const std::string& label, const MetricComparison& m, bool strict
 Suite suite_of(const CaseComparison& c, bool strict) {
   Suite suite;
   if (c.broke()) {
+    suite.fail(c.label, "status", c.status, status_sentence(c));
+  } else if (c.vanished() && strict) {
     suite.fail(c.label, "status", c.status, status_sentence(c));
   } else if (c.status != "ok") {
     suite.skip(c.label, "status", status_sentence(c));
@@ -112,7 +115,8 @@ std::string render_junit(const Comparison& comparison, bool strict) {
     total.skipped += suite.skipped;
   };
   Suite pairing;
-  if (comparison.cases.empty()) pairing.error("pairing", "cases", headline(comparison, strict));
+  if (!anything_compared(comparison))
+    pairing.error("pairing", "cases", headline(comparison, strict));
   for (const OneSided& one : comparison.one_sided) {
     pairing.skip("pairing", one.label, one_sided_sentence(one));
   }

@@ -35,6 +35,7 @@ std::string wrapped(std::string_view text, size_t indent) {
   return out + line + "\n";
 }
 
+// With the note where it is needed: what is better explains itself.
 std::string metric_lines(const MetricComparison& m, bool with_verdict) {
   std::string line = fmt::format("    {} {} {}", pad_right(metric_title(m), kTitleWidth),
                                  pad_right(figures_text(m), kFiguresWidth),
@@ -43,7 +44,8 @@ std::string metric_lines(const MetricComparison& m, bool with_verdict) {
   if (m.threshold) line += fmt::format("  threshold {}", threshold_text(m));
   line.erase(line.find_last_not_of(' ') + 1);
   line += "\n";
-  if (!m.note.empty()) line += wrapped(m.note, 6);
+  const bool explained = with_verdict || m.verdict != Verdict::better;
+  if (explained && !m.note.empty()) line += wrapped(m.note, 6);
   return line;
 }
 

@@ -141,8 +141,8 @@ TEST(Json, TakesBytesThatAreNotText) {
 
 TEST(Junit, HasATestForEachMetricAndTheStatus) {
   const std::string xml = render(slower(), "junit", false);
-  EXPECT_THAT(xml, HasSubstr("tests=\"4\" failures=\"1\" errors=\"0\" skipped=\"1\""));
-  EXPECT_EQ(count(xml, "<testcase "), 4u);
+  EXPECT_THAT(xml, HasSubstr("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"0\""));
+  EXPECT_EQ(count(xml, "<testcase "), 3u);
   EXPECT_THAT(xml, HasSubstr("<failure type=\"worse\" message=\"TPOT p50: 1.250 → 1.500 ms, +20.0 "
                              "%, threshold 10 %; 3σ of 12 earlier runs\">"));
 }
@@ -215,6 +215,15 @@ TEST(ExitCode, OfEachVerdict) {
   Comparison invalid = slower();
   invalid.cases[0].status = "invalid";
   EXPECT_EQ(exit_code_of(invalid, false), kExitInvalid);
+  Comparison skipped = slower();
+  skipped.cases[0].metrics[0].verdict = Verdict::better;
+  skipped.cases.push_back(broken().cases[0]);
+  skipped.cases[1].status = "skipped";
+  EXPECT_EQ(exit_code_of(skipped, false), kExitFine);
+  EXPECT_EQ(exit_code_of(skipped, true), kExitUndecided);
+  Comparison only_shown = slower();
+  for (MetricComparison& m : only_shown.cases[0].metrics) m.verdict = Verdict::shown;
+  EXPECT_EQ(exit_code_of(only_shown, false), kExitUndecided);
   invalid.cases[0].base_status = "failed";
   EXPECT_EQ(exit_code_of(invalid, false), kExitRegression);
 }

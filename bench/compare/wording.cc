@@ -79,6 +79,10 @@ Tally tally_of(const Comparison& comparison) {
 
 std::string headline(const Comparison& comparison, bool strict) {
   if (comparison.cases.empty()) return "nothing to compare: no case is on both sides";
+  if (!anything_compared(comparison)) {
+    return fmt::format("nothing to compare: none of {} has figures to judge on both sides",
+                       counted(comparison.cases.size(), "case"));
+  }
   const Tally tally = tally_of(comparison);
   std::vector<std::string> parts;
   const auto add = [&](int n, std::string_view words) {

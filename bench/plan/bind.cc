@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "bench/plan/fields.h"
+#include "bench/record/metric_name.h"
 #include "engines/catalog/engine_spec.h"
 #include "engines/core/check.h"
 #include "engines/core/nearest.h"
@@ -47,9 +48,18 @@ std::string elsewhere(const std::string& name) {
                                  fmt::join(names, ", ")));
 }
 
+void check_metric(const Key& key) {
+  try {
+    parse_metric(key.name);
+  } catch (const UsageError& e) {
+    fail_at(key.where, e.what());
+  }
+}
+
 void check_section(const Node& map, const std::string& section) {
   for (const Node& node : map.fields) {
     const std::string full = joined(section, node.key.name);
+    if (section == "thresholds") check_metric(node.key);
     if (find_field(full) != nullptr) continue;
     if (!is_section(full)) fail_unknown(node.key, section);
     if (node.kind != Node::Kind::map) {
@@ -325,11 +335,11 @@ Node from_text(const Field& field, const std::string& text, const std::string& w
 
 // The map that holds `key`, made where it is missing.
 Node& section_of(Node& root, std::string_view key, std::string& name) {
+  std::vector<std::string> names = split_key(key);
+  name = std::move(names.back());
+  names.pop_back();
   Node* map = &root;
-  while (true) {
-    const size_t dot = key.find('.');
-    if (dot == std::string_view::npos) break;
-    const std::string_view section = key.substr(0, dot);
+  for (const std::string& section : names) {
     if (map->find(section) == nullptr) {
       Node made;
       made.kind = Node::Kind::map;
@@ -337,9 +347,7 @@ Node& section_of(Node& root, std::string_view key, std::string& name) {
       map->set(section, std::move(made));
     }
     map = map->find(section);
-    key.remove_prefix(dot + 1);
   }
-  name = key;
   return *map;
 }
 

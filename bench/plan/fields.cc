@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engines/catalog/engine_spec.h"
+#include "engines/core/split.h"
 #include "engines/model/config.h"
 
 namespace kvmark {
@@ -213,6 +214,15 @@ std::vector<Field> score_fields() {
   };
 }
 
+Field threshold_field() {
+  return derived(
+      number("thresholds.*", "", 0, 10,
+             "For `kvmark compare`: the relative change of the metric `*` "
+             "(`latency.tpot_ms`, `memory.kv_peak_bytes`) beyond which it is worse; 0.05 "
+             "is 5 %. A metric that is else only shown decides then too."),
+      "as in [metrics](metrics.md)");
+}
+
 std::vector<Field> make_fields() {
   Field name = derived(text("name", "", "What the run is called."), "the file's name");
   Field schema = derived(text("$schema", "", "For editors; kvmark does not read it."), "none");
@@ -239,11 +249,16 @@ std::vector<Field> make_fields() {
   append(sampling_fields());
   append({axis(threads, "--threads"), axis(pin)});
   append(score_fields());
+  append({threshold_field()});
   return all;
 }
 
-// "loss_gates.int8:g32.top1_min" → "loss_gates.*.top1_min".
+constexpr std::string_view kThresholds = "thresholds.";
+
+// "loss_gates.int8:g32.top1_min" → "loss_gates.*.top1_min"; "thresholds.latency.tpot_ms" →
+// "thresholds.*".
 std::string pattern_of(std::string_view key) {
+  if (key.starts_with(kThresholds)) return "thresholds.*";
   constexpr std::string_view kGates = "loss_gates.";
   if (key.substr(0, kGates.size()) != kGates) return std::string(key);
   const size_t dot = key.find('.', kGates.size());
@@ -267,6 +282,13 @@ const Field* find_field(std::string_view key) {
     if (f.key == pattern) return &f;
   }
   return nullptr;
+}
+
+std::vector<std::string> split_key(std::string_view key) {
+  if (key.starts_with(kThresholds)) {
+    return {"thresholds", std::string(key.substr(kThresholds.size()))};
+  }
+  return split(key, '.');
 }
 
 bool is_section(std::string_view key) {

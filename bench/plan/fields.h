@@ -34,6 +34,8 @@ const std::vector<Field>& fields();
 
 // The field of a dotted key, `loss_gates.f16.kld_mean_max` included; null where there is none.
 const Field* find_field(std::string_view key);
+// The sections of a dotted key and its name. The name of a threshold is a metric's path, with dots.
+std::vector<std::string> split_key(std::string_view key);
 // Is `key` the name of a map that holds fields (`workload`, `loss_gates.f16`)?
 bool is_section(std::string_view key);
 // The names that may stand under a section ("" is the top), in the table's order.

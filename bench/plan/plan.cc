@@ -18,13 +18,11 @@ Json to_json(const std::vector<Value>& values) {
   return list.size() == 1 ? list[0] : list;
 }
 
-// The map at the dotted key's sections. A gate's codec has no dot in its name.
+// Where a dotted key stands. A gate's codec has no dot in its name.
 Json& slot(Json& root, std::string_view key) {
   Json* at = &root;
-  for (size_t dot; (dot = key.find('.')) != std::string_view::npos; key.remove_prefix(dot + 1)) {
-    at = &(*at)[std::string(key.substr(0, dot))];
-  }
-  return (*at)[std::string(key)];
+  for (const std::string& name : split_key(key)) at = &(*at)[name];
+  return *at;
 }
 
 Json as_run(const Values& values) {
@@ -35,7 +33,8 @@ Json as_run(const Values& values) {
     }
   }
   for (const auto& [key, bound] : values) {
-    if (key.rfind("loss_gates.", 0) == 0) slot(json, key) = to_json(bound);
+    const bool open = key.rfind("loss_gates.", 0) == 0 || key.rfind("thresholds.", 0) == 0;
+    if (open) slot(json, key) = to_json(bound);
   }
   // A plan that scores nothing would not be read back with how it scores.
   if (values.count("score.text") == 0) json.erase("score");
@@ -59,6 +58,7 @@ Plan load_plan(const std::string& path, const std::vector<Override>& overrides) 
   Node root = read_document(path);
   check_keys(root);
   apply_overrides(root, overrides);
+  check_keys(root);  // names below a map are the user's own, in flags too
   Values values = bind_values(root, path);
   complete_values(values, path);
 

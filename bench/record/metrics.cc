@@ -47,6 +47,24 @@ constexpr RecordField exact(std::string_view path, RecordFieldType type, std::st
   return {path, type, metric, title, unit, better, Certainty::exact, definition, ""};
 }
 
+// A comparison decides by it: beyond `threshold` (relative) and `floor` (in its unit).
+constexpr RecordField gated(double threshold, double floor, RecordField field) {
+  field.gate = Gate::gated;
+  field.threshold = threshold;
+  field.floor = floor;
+  return field;
+}
+constexpr RecordField any_change(RecordField field) { return gated(0, 0, field); }
+// What a format loses moves a little with the order of sums, which is no fault.
+constexpr RecordField loss(RecordField field) { return gated(0.2, 1e-6, field); }
+
+// A time to decide by: what separate runs of one machine differ by is seldom less.
+constexpr RecordField time(RecordField field) {
+  field.gate = Gate::time;
+  field.threshold = 0.1;
+  return field;
+}
+
 constexpr auto kSmaller = Better::smaller;
 constexpr auto kBigger = Better::bigger;
 constexpr auto kNone = Better::none;
@@ -116,11 +134,12 @@ constexpr RecordField kFields[] = {
     noisy("latency.itl_ms", summary, "ITL", "ms", kSmaller,
           "Inter-token latency: each gap between tokens, the first token left out, pooled over "
           "sequences and rounds. Its percentiles describe and never decide: gaps are correlated."),
-    noisy("latency.tpot_ms", summary, "TPOT", "ms", kSmaller,
-          "Time per output token of a sequence: (end − first token)/(n − 1); over rounds. Null for "
-          "n < 2."),
-    noisy("latency.e2e_ms", summary, "end to end", "ms", kSmaller,
-          "From the start to the last token of a round; over rounds."),
+    time(noisy(
+        "latency.tpot_ms", summary, "TPOT", "ms", kSmaller,
+        "Time per output token of a sequence: (end − first token)/(n − 1); over rounds. Null for "
+        "n < 2.")),
+    time(noisy("latency.e2e_ms", summary, "end to end", "ms", kSmaller,
+               "From the start to the last token of a round; over rounds.")),
     noisy("latency.attend_ms", summary, "attention", "ms", kSmaller,
           "Time of a decode step inside the attention of all layers, append not included; pooled "
           "over steps and rounds."),
@@ -134,12 +153,14 @@ constexpr RecordField kFields[] = {
     noisy("throughput.decode_tok_per_s_per_seq", number, "decode/seq", "tokens/s", kBigger,
           "The same for one sequence: (n − 1)/(end − first token)."),
 
-    exact("memory.kv_live_bytes", integer, "KV live", "bytes", kSmaller,
-          "Bytes of the committed rows by formula, scales included, at the end of a round."),
-    exact("memory.kv_reserved_bytes", integer, "KV reserved", "bytes", kSmaller,
-          "Bytes that the engine's allocator holds at the end of a round: blocks, tables, tails."),
-    exact("memory.kv_peak_bytes", integer, "KV peak", "bytes", kSmaller,
-          "The largest kv_reserved_bytes, growth and conversion included."),
+    any_change(
+        exact("memory.kv_live_bytes", integer, "KV live", "bytes", kSmaller,
+              "Bytes of the committed rows by formula, scales included, at the end of a round.")),
+    any_change(exact(
+        "memory.kv_reserved_bytes", integer, "KV reserved", "bytes", kSmaller,
+        "Bytes that the engine's allocator holds at the end of a round: blocks, tables, tails.")),
+    any_change(exact("memory.kv_peak_bytes", integer, "KV peak", "bytes", kSmaller,
+                     "The largest kv_reserved_bytes, growth and conversion included.")),
     exact("memory.kv_payload_bytes", integer, "KV payload", "bytes", kSmaller,
           "Of kv_live_bytes: the codes."),
     exact("memory.kv_scale_bytes", integer, "KV scales", "bytes", kSmaller,
@@ -149,8 +170,9 @@ constexpr RecordField kFields[] = {
     exact("memory.kv_fragmentation", number, "fragmentation", "", kSmaller,
           "1 − live/reserved: the part that is held but not used. Null for recompute, which keeps "
           "nothing."),
-    exact("memory.kv_bytes_per_token", number, "bytes/token", "bytes", kSmaller,
-          "(live + tables)/committed positions of all sequences, so scales and tables included."),
+    any_change(exact(
+        "memory.kv_bytes_per_token", number, "bytes/token", "bytes", kSmaller,
+        "(live + tables)/committed positions of all sequences, so scales and tables included.")),
     exact("memory.kv_bits_per_element", number, "bits/element", "bits", kSmaller,
           "Live bits over stored numbers of K and V, so scales and raw tails included."),
     exact("memory.weight_bytes", integer, "weights", "bytes", kSmaller,
@@ -172,22 +194,26 @@ constexpr RecordField kFields[] = {
     setting_field("accuracy.correct.tolerance", number, "tolerance",
                   "Bound on rel_rms that the kernel declares: 1e-5 for float kernels, more for "
                   "kernels that quantize the query or the probabilities."),
-    setting_field("accuracy.correct.passed", boolean, "correct",
-                  "rel_rms ≤ tolerance; false makes the row invalid."),
+    any_change(exact("accuracy.correct.passed", boolean, "correct", "", kBigger,
+                     "rel_rms ≤ tolerance; false makes the row invalid.")),
     setting_field("accuracy.loss.reference", text, "reference",
                   "What the loss compares with: attention over uncompressed f32 rows."),
-    exact("accuracy.loss.attend_rel_rms", number, "attention error", "", kSmaller,
-          "Relative RMS error of the attention outputs against the reference: what the format "
-          "loses."),
-    exact("accuracy.loss.kld_mean", number, "KLD", "nats", kSmaller,
-          "Mean Kullback–Leibler divergence of the next-token distribution from the reference's, "
-          "over scored positions of real text. Null for seeded weights."),
+    loss(exact("accuracy.loss.attend_rel_rms", number, "attention error", "", kSmaller,
+               "Relative RMS error of the attention outputs against the reference: what the format "
+               "loses.")),
+    loss(exact(
+        "accuracy.loss.kld_mean", number, "KLD", "nats", kSmaller,
+        "Mean Kullback–Leibler divergence of the next-token distribution from the reference's, "
+        "over scored positions of real text. Null for seeded weights.")),
     exact("accuracy.loss.kld_p99", number, "KLD p99", "nats", kSmaller,
           "99th percentile of the same."),
     exact("accuracy.loss.kld_max", number, "KLD max", "nats", kSmaller, "Largest of the same."),
-    exact("accuracy.loss.top1_agreement", number, "top-1", "", kBigger,
-          "Part of the scored positions where the most likely token is the reference's. Null for "
-          "seeded weights."),
+    gated(
+        0.005, 0,
+        exact(
+            "accuracy.loss.top1_agreement", number, "top-1", "", kBigger,
+            "Part of the scored positions where the most likely token is the reference's. Null for "
+            "seeded weights.")),
     exact("accuracy.loss.nll", number, "NLL", "nats", kSmaller,
           "Mean negative log-likelihood of the text's own next token. Null for seeded weights."),
     exact("accuracy.loss.nll_reference", number, "NLL of reference", "nats", kNone,
@@ -349,6 +375,21 @@ std::string_view direction_text(Better better) {
   return "";
 }
 
+// What a comparison decides by, for the manual.
+std::string gate_text(const RecordField& field) {
+  switch (field.gate) {
+    case Gate::shown:
+      return "–";
+    case Gate::time:
+      return fmt::format("time, {:g} % or 3σ", 100 * field.threshold);
+    case Gate::gated:
+      if (field.threshold == 0) return "any change";
+      return fmt::format("{:g} %{}", 100 * field.threshold,
+                         field.floor > 0 ? fmt::format(" and {:g}", field.floor) : "");
+  }
+  return "";
+}
+
 }  // namespace
 
 std::span<const RecordField> record_fields() { return kFields; }
@@ -363,13 +404,14 @@ std::span<const std::string_view> summary_parts() { return kSummaryParts; }
 
 std::string metrics_markdown() {
   std::string out =
-      "| metric | unit | better | kind | definition |\n"
-      "|---|---|---|---|---|\n";
+      "| metric | unit | better | kind | compare decides by | definition |\n"
+      "|---|---|---|---|---|---|\n";
   for (const RecordField& field : kFields) {
     if (field.role != metric) continue;
-    out += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.path,
+    out += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", field.path,
                        field.unit.empty() ? "–" : field.unit, direction_text(field.better),
-                       field.certainty == Certainty::exact ? "exact" : "noisy", field.definition);
+                       field.certainty == Certainty::exact ? "exact" : "noisy", gate_text(field),
+                       field.definition);
   }
   return out;
 }

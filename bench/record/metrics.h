@@ -31,6 +31,10 @@ enum class Better { none, smaller, bigger };
 // exact: the same in every run of one build and case. noisy: a measurement.
 enum class Certainty { exact, noisy };
 
+// Whether a comparison decides by a metric. shown: never. gated: always. time: by the first of
+// these that a row has, so that one time decides for each row.
+enum class Gate { shown, gated, time };
+
 struct RecordField {
   std::string_view path;  // dotted: "latency.ttft_ms"
   RecordFieldType type;
@@ -42,6 +46,9 @@ struct RecordField {
   std::string_view definition;  // one sentence, and when it is null
   std::string_view values;      // text: the values allowed, "a|b"; "": any
   bool nullable = true;
+  Gate gate = Gate::shown;
+  double threshold = 0;  // relative change beyond which a gated metric counts; 0: any counts
+  double floor = 0;      // absolute change that must be exceeded too, in the field's unit
 };
 
 // Every field, in the order of the record.
@@ -53,7 +60,8 @@ const RecordField* find_record_field(std::string_view path);
 // The parts of a summary, in order: n, mean, ….
 std::span<const std::string_view> summary_parts();
 
-// The metrics in Markdown, a line each: path, unit, direction, certainty and definition.
+// The metrics in Markdown, a line each: path, unit, direction, certainty, what a comparison decides
+// by, and definition.
 std::string metrics_markdown();
 
 }  // namespace kvmark

@@ -44,6 +44,15 @@ TEST(Fields, SpeedsAreBetterWhenBigger) {
   EXPECT_EQ(find_record_field("memory.kv_live_bytes")->certainty, Certainty::exact);
 }
 
+TEST(Fields, WhatDecidesHasADirection) {
+  for (const RecordField& field : record_fields()) {
+    if (field.gate == Gate::shown) continue;
+    EXPECT_NE(field.better, Better::none) << field.path;
+    EXPECT_EQ(field.role, FieldRole::metric) << field.path;
+    EXPECT_EQ(field.gate == Gate::time, field.certainty == Certainty::noisy) << field.path;
+  }
+}
+
 TEST(Fields, SummaryPartsAreThoseOfTheStatistics) {
   const auto json = to_json(Summary{});
   ASSERT_EQ(json.size(), summary_parts().size());

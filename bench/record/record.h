@@ -23,9 +23,7 @@ nlohmann::ordered_json record_schema();
 // the record is good. Only `case` may hold keys that the table does not know.
 std::vector<std::string> validate_record(const nlohmann::ordered_json& record);
 
-// Appends one line and syncs it to disk; creates the file and its folder where missing. A torn last
-// line (a write that was cut off) is removed first; a whole record that only lacks its line end
-// gets one. One writer at a time. Throws RuntimeError naming the file.
+// As append_json_line().
 void append_record(const std::string& path, const nlohmann::ordered_json& record);
 
 struct RecordFile {
@@ -33,9 +31,8 @@ struct RecordFile {
   std::optional<std::string> torn;  // what was found at the end, "FILE:LINE: …", for a warning
 };
 
-// Reads a file of records. A last line that was cut off is left out and reported; damage anywhere
-// else, a row that is none of kRecordSchema (schema, status, case_id and case are looked at), a
-// missing file or a folder throws UsageError naming file:line. An empty file holds no records.
+// As read_json_lines(): a row that is none of kRecordSchema (schema, status, case_id and case are
+// looked at) is damage too.
 RecordFile read_records(const std::string& path);
 
 }  // namespace kvmark

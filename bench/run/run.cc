@@ -9,6 +9,7 @@
 #include <ostream>
 #include <set>
 
+#include "bench/compare/history.h"
 #include "bench/record/environment.h"
 #include "bench/record/probes.h"
 #include "bench/record/record.h"
@@ -211,7 +212,8 @@ ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
     return kExitInterrupted;
   }
 
-  const std::vector<Json> rows = read_run(folder.records_path()).rows;
+  const std::vector<Json> rows = read_run(folder.path).rows;
+  if (!request.history.empty()) append_history(request.history, rows);
   out << table(rows) << std::flush;
   err << "records: " << folder.records_path() << std::endl;
   if (request.plots) {

@@ -13,6 +13,7 @@
 #include "bench/plan/document.h"
 #include "bench/record/environment.h"
 #include "bench/record/record.h"
+#include "bench/record/whole_file.h"
 #include "engines/core/check.h"
 
 namespace kvmark {
@@ -72,16 +73,6 @@ void make_folder(const std::string& path) {
   }
 }
 
-// Written aside and renamed, so that a crash leaves the old file or the new one.
-void write_whole(const std::string& path, const std::string& text) {
-  const std::string aside = path + ".tmp";
-  std::ofstream file(aside, std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) throw RuntimeError(fmt::format("cannot write {}", aside));
-  fs::rename(aside, path);
-}
-
 // plan.json of an earlier start; empty where there is none that can be read.
 Json read_plan(const std::string& plan_path) {
   std::ifstream file(plan_path);
@@ -120,6 +111,18 @@ void remove_stale_references(const std::string& folder) {
     }
   }
   for (const fs::path& path : stale) fs::remove(path);
+}
+
+// The file of records that RUN means.
+std::string records_path_of(const std::string& run) {
+  std::error_code error;
+  if (fs::is_directory(run, error)) {
+    const std::string path = run + "/records.jsonl";
+    if (fs::exists(path)) return path;
+    throw UsageError(fmt::format("{}: no run in this folder (records.jsonl is missing)", run));
+  }
+  if (fs::exists(run, error)) return run;
+  throw UsageError(fmt::format("{}: no such run; expected its folder or a file of records", run));
 }
 
 }  // namespace
@@ -175,10 +178,14 @@ std::vector<Json> latest_rows(std::vector<Json> records) {
   return rows;
 }
 
-RunRows read_run(const std::string& records_path) {
-  RecordFile file = read_records(records_path);
-  RunRows run{latest_rows(std::move(file.records)), std::move(file.torn)};
-  const Json plan = read_plan((fs::path(records_path).parent_path() / "plan.json").string());
+RunRows read_run(const std::string& run) {
+  const std::string path = records_path_of(run);
+  RecordFile file = read_records(path);
+  if (file.records.empty()) {
+    throw UsageError(fmt::format("{}: holds no record of {}", path, kRecordSchema));
+  }
+  RunRows found{latest_rows(std::move(file.records)), std::move(file.torn)};
+  const Json plan = read_plan((fs::path(path).parent_path() / "plan.json").string());
   std::map<std::string, size_t> place;
   for (const Json& id : list_at(plan, "case_ids")) {
     if (id.is_string()) place.emplace(id.get<std::string>(), place.size());
@@ -187,27 +194,22 @@ RunRows read_run(const std::string& records_path) {
     const auto it = place.find(row.at("case_id").get<std::string>());
     return it == place.end() ? place.size() : it->second;
   };
-  std::stable_sort(run.rows.begin(), run.rows.end(),
+  std::stable_sort(found.rows.begin(), found.rows.end(),
                    [&](const Json& a, const Json& b) { return place_of(a) < place_of(b); });
-  return run;
+  return found;
 }
 
-std::string records_path_of(const std::string& run) {
-  std::error_code error;
-  std::string path = run;
-  if (fs::is_directory(run, error)) {
-    path += "/records.jsonl";
-    if (!fs::exists(path)) {
-      throw UsageError(fmt::format("{}: no run in this folder (records.jsonl is missing)", run));
+std::map<std::string, double> thresholds_of(const std::string& run) {
+  std::map<std::string, double> thresholds;
+  const Json plan = read_plan(run + "/plan.json");
+  for (const Json& one : list_at(plan, "plans")) {
+    const auto set = one.find("thresholds");
+    if (set == one.end() || !set->is_object()) continue;
+    for (const auto& [metric, value] : set->items()) {
+      if (value.is_number()) thresholds[metric] = value.get<double>();
     }
-  } else if (!fs::exists(run, error)) {
-    throw UsageError(fmt::format("{}: no such run; expected its folder or a file of records", run));
   }
-  // A pipe can be read only once.
-  if (fs::is_regular_file(path, error) && read_records(path).records.empty()) {
-    throw UsageError(fmt::format("{}: holds no record of {}", path, kRecordSchema));
-  }
-  return path;
+  return thresholds;
 }
 
 }  // namespace kvmark

@@ -1,11 +1,14 @@
 // The folder of a run: plan.json, records.jsonl, workers.log.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "bench/record/record.h"
 
 namespace kvmark {
 
@@ -49,13 +52,14 @@ struct RunRows {
   std::optional<std::string> torn;  // as in RecordFile
 };
 
-// The rows that count of a file of records, in the order of the plan.json beside it: they end in
-// the order in which their sampling does. Rows that it does not know come last; without one all
-// stay as they are. Throws UsageError as read_records() does.
-RunRows read_run(const std::string& records_path);
+// RUN on a command line, a run's folder or a file of records: its rows that count, in the order of
+// the plan.json beside it: they end in the order in which their sampling does. Rows that it does
+// not know come last; without one all stay as they are. Throws UsageError when it is neither, or
+// holds no record, and as read_records() does.
+RunRows read_run(const std::string& run);
 
-// RUN on a command line: a run's folder, or a file of records. Throws UsageError when it is
-// neither, or holds no record.
-std::string records_path_of(const std::string& run);
+// The `thresholds` that the plans of a run's folder set, by metric; the last plan with one counts.
+// Empty for a file of records, and where there is no plan.json.
+std::map<std::string, double> thresholds_of(const std::string& run);
 
 }  // namespace kvmark

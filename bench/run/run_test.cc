@@ -165,7 +165,7 @@ TEST_F(RunTest, ResumeRefusesRowsOfOthersBeforeAnythingRuns) {
   for (const std::string& bad : {std::string("{\"a\":1}\n"), std::string("garbage\n")}) {
     std::ofstream(records(), std::ios::trunc) << bad << rows;
     EXPECT_THROW(go(), UsageError) << bad;
-    EXPECT_THROW(records_path_of(records()), UsageError) << bad;
+    EXPECT_THROW(read_run(records()), UsageError) << bad;
     EXPECT_EQ(workers(), 0);
     EXPECT_EQ(read_text(request_.folder + "/plan.json"), plan) << "nothing was touched";
   }
@@ -185,10 +185,10 @@ TEST_F(RunTest, ARunToExportHoldsARecord) {
   const std::string path = folder_ / "x.jsonl";
   for (const char* text : {"", "\n", "no record"}) {
     std::ofstream(path, std::ios::trunc) << text;
-    EXPECT_THROW(records_path_of(path), UsageError) << text;
+    EXPECT_THROW(read_run(path), UsageError) << text;
   }
   go();
-  EXPECT_EQ(records_path_of(request_.folder), records());
+  EXPECT_FALSE(read_run(request_.folder).rows.empty());
 }
 
 TEST_F(RunTest, ADryRunRunsNothing) {

@@ -1,0 +1,32 @@
+// `kvmark compare`: two runs, paired by case, and what became better or worse.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/compare/comparison.h"
+#include "bench/compare/history.h"
+#include "bench/record/metric_name.h"
+
+namespace kvmark {
+
+struct CompareOptions {
+  std::vector<MetricName> gated;             // decide besides those of the metrics table
+  std::map<std::string, double> thresholds;  // relative, by MetricName::path()
+  History history;                           // empty: how much runs differ is not known
+  bool across_machines = false;              // else another CPU or number of cores is refused
+};
+
+struct ComparedRun {
+  std::string name;                          // as the user called it
+  std::vector<nlohmann::ordered_json> rows;  // one a case
+};
+
+// Exact figures are held against each other as they are, times where both rows are of one machine.
+// Where a row has no figures its status alone is compared. Throws UsageError for runs of different
+// machines, unless across_machines.
+Comparison compare(const ComparedRun& base, const ComparedRun& now, const CompareOptions& options);
+
+}  // namespace kvmark

@@ -1,0 +1,13 @@
+// How much a metric may change before `kvmark compare` calls it worse.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace kvmark {
+
+// A file of thresholds: a map of metric → relative change, as a plan has it under `thresholds`.
+// Throws UsageError "file:line:column: …" for what is no metric or no number from 0 to 10.
+std::map<std::string, double> read_thresholds(const std::string& path);
+
+}  // namespace kvmark

@@ -1,0 +1,14 @@
+// Files that are there whole or not at all.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace kvmark {
+
+// Writes aside and renames, so that a crash leaves the old file or the new one; makes the folder
+// where it is missing. What is no plain file (/dev/stdout, a pipe) is written to directly. Throws
+// RuntimeError naming the file.
+void write_whole(const std::string& path, std::string_view text);
+
+}  // namespace kvmark
