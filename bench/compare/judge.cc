@@ -168,7 +168,7 @@ std::vector<Rule> rules(const std::vector<MetricName>& gated,
 Verdict verdict_of(Better better, double base, double now, double threshold, double floor) {
   const double smaller = std::min(base, now), larger = std::max(base, now);
   if (larger == smaller || larger - smaller <= floor) return Verdict::same;
-  if (smaller > 0 && larger / smaller - 1 <= threshold) return Verdict::same;
+  if (smaller > 0 && larger - smaller <= threshold * smaller) return Verdict::same;
   return (now > base) == (better == Better::bigger) ? Verdict::better : Verdict::worse;
 }
 
