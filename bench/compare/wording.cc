@@ -28,7 +28,7 @@ std::string_view meaning(ExitCode code) {
     case kExitUndecided:
       return "undecided";
     default:
-      return "no regression";
+      return "no regression found";
   }
 }
 

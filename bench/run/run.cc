@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <ostream>
@@ -163,6 +164,11 @@ class Run {
   int rows_ = 0;
 };
 
+// Nothing is added to what is no history; better to know before hours of work.
+void check_history(const std::string& path) {
+  if (!path.empty() && std::filesystem::exists(path)) History::read(path);
+}
+
 std::vector<std::string> statuses_of(const std::vector<Json>& rows) {
   std::vector<std::string> statuses;
   for (const Json& row : rows) statuses.push_back(row.at("status").get<std::string>());
@@ -193,6 +199,8 @@ ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
     throw UsageError("--resume needs the folder of the run to go on with: -o DIR");
   }
 
+  check_history(request.history);
+
   const std::string name = joined_name(plans);
   Planned planned;
   for (const Plan& plan : plans) planned.plans.push_back(plan.as_run);
@@ -213,8 +221,8 @@ ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
   }
 
   const std::vector<Json> rows = read_run(folder.path).rows;
-  if (!request.history.empty()) append_history(request.history, rows);
   out << table(rows) << std::flush;
+  if (!request.history.empty()) append_history(request.history, rows);
   err << "records: " << folder.records_path() << std::endl;
   if (request.plots) {
     const std::string problem = draw_plots(folder.path);

@@ -18,7 +18,7 @@ struct RunRequest {
   bool resume = false;
   bool dry_run = false;
   bool plots = true;
-  std::string history;  // file to which the rows are added when all is done; "": none
+  std::string history;  // to which the rows are added when all is done; "": none
   WorkerCommand worker = own_worker_command();
 };
 

@@ -61,7 +61,7 @@ class CompareTest(unittest.TestCase):
 
     def test_equal_runs_are_fine(self):
         result = self.compare(self.base, self.base / "records.jsonl", "--strict", code=0)
-        self.assertTrue(result.stdout.startswith("no regression: "), result.stdout)
+        self.assertTrue(result.stdout.startswith("no regression found: "), result.stdout)
         self.assertEqual(result.stderr, "")
 
     def test_slower_is_1_and_faster_is_0(self):
@@ -250,6 +250,17 @@ class CompareTest(unittest.TestCase):
         result = self.compare(self.scratch / "first", self.scratch / "second", "--all",
                               "--history", str(history), code=0)
         self.assertIn("noise unknown: 1 earlier runs", result.stdout)
+
+    def test_nothing_is_added_to_what_is_no_history(self):
+        records = self.base / "records.jsonl"
+        before = records.read_bytes()
+        result = subprocess.run([KVMARK, "run", str(SOURCE / "configs/smoke.yaml"), "-o",
+                                 str(self.scratch / "run"), "--history", str(records)],
+                                capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("line of a history", result.stderr)
+        self.assertEqual(records.read_bytes(), before)
+        self.assertFalse((self.scratch / "run").exists())
 
     def test_enough_history_tells_the_noise(self):
         history = self.scratch / "history.jsonl"
