@@ -157,6 +157,10 @@ MachineState sample_machine(const SystemPaths& paths) {
   return machine;
 }
 
+Json build_identity() {
+  return {{"git", text_or_null(KVMARK_GIT)}, {"compiler", compiler()}, {"flags", KVMARK_FLAGS}};
+}
+
 Json environment(const EnvironmentInput& input) {
   const MachineState& machine = input.machine;
   std::vector<std::string> unstable = input.unstable;
@@ -165,10 +169,7 @@ Json environment(const EnvironmentInput& input) {
   utsname system{};
   const bool named = uname(&system) == 0;
 
-  Json env;
-  env["git"] = text_or_null(KVMARK_GIT);
-  env["compiler"] = compiler();
-  env["flags"] = KVMARK_FLAGS;
+  Json env = build_identity();
   env["os"] = named ? Json(fmt::format("{} {} {}", system.sysname, system.release, system.machine))
                     : Json();
   env["cpu"] = text_or_null(cpu_model());

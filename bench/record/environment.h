@@ -33,6 +33,9 @@ struct EnvironmentInput {
   std::vector<std::string> unstable;  // what was seen in the rounds, from disturbances()
 };
 
+// Of this build: "git", "compiler" and "flags", as they stand in "env".
+nlohmann::ordered_json build_identity();
+
 // The record's "env": commit, compiler and flags of this build, processor, the machine's state,
 // container, start and `unstable`: what of the machine's state and of the rounds speaks against the
 // timings, in words that are the same in every row. What is not known is null.

@@ -41,15 +41,6 @@ void check_verified(const Json& reply) {
   require(has_passed, "verified", "correct.passed");
 }
 
-void check_samples(const Json& reply) {
-  require(is_text(reply, "digest"), "samples", "digest");
-  require(is_numbers(reply, "itl_ms"), "samples", "list of numbers itl_ms");
-  require(is_numbers(reply, "attend_ms"), "samples", "list of numbers attend_ms");
-  const bool has_figure = (reply.contains("tpot_ms") && reply["tpot_ms"].is_number()) ||
-                          (reply.contains("e2e_ms") && reply["e2e_ms"].is_number());
-  require(has_figure, "samples", "tpot_ms and no e2e_ms");
-}
-
 // `correct` of a `verified` that has not passed; peers may say less than our own worker.
 std::string why_incorrect(const Json& correct) {
   const Json stored = correct.value("stored_error", Json());
@@ -65,6 +56,15 @@ std::string why_incorrect(const Json& correct) {
 }
 
 }  // namespace
+
+void check_samples(const Json& reply) {
+  require(is_text(reply, "digest"), "samples", "digest");
+  require(is_numbers(reply, "itl_ms"), "samples", "list of numbers itl_ms");
+  require(is_numbers(reply, "attend_ms"), "samples", "list of numbers attend_ms");
+  const bool has_figure = (reply.contains("tpot_ms") && reply["tpot_ms"].is_number()) ||
+                          (reply.contains("e2e_ms") && reply["e2e_ms"].is_number());
+  require(has_figure, "samples", "tpot_ms and no e2e_ms");
+}
 
 std::optional<std::string> stop_reason(const Sampling& sampling, const std::vector<double>& figures,
                                        double spent_s) {

@@ -45,6 +45,9 @@ struct RunContext {
 std::optional<std::string> stop_reason(const Sampling& sampling, const std::vector<double>& figures,
                                        double spent_s);
 
+// Throws WorkerFailed where a `samples` reply lacks what the parent needs (protocol.md).
+void check_samples(const nlohmann::ordered_json& reply);
+
 // Whatever happens to the worker becomes the row of this case; only Interrupted passes through.
 class CaseRun {
  public:

@@ -196,6 +196,12 @@ class GroupRun {
 
 }  // namespace
 
+std::optional<int64_t> memory_budget() {
+  const auto available = available_memory();
+  if (!available) return {};
+  return static_cast<int64_t>(kMemoryShare * static_cast<double>(*available));
+}
+
 std::vector<Wave> plan_waves(const std::vector<int64_t>& bytes, std::optional<int64_t> budget) {
   std::vector<Wave> waves{Wave{{0}, true}};
   std::vector<size_t> alone;

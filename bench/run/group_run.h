@@ -14,6 +14,9 @@ namespace kvmark {
 // The part of the memory that is available when a group starts that its workers may take.
 inline constexpr double kMemoryShare = 0.8;
 
+// Bytes that the workers of a group may take together now; nothing where the system does not tell.
+std::optional<int64_t> memory_budget();
+
 // Which cases are resident together, as indices. The first case that fits is the anchor: it takes
 // part in every wave, so that waves can be compared. A case that fits beside nobody has a wave of
 // its own, at the end, without the anchor. `bytes`: predicted, each ≤ budget; no budget: one wave.

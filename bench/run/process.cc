@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "bench/record/clock.h"
 #include "bench/run/interrupt.h"
@@ -70,6 +71,12 @@ std::string describe_exit(int status) {
                 : fmt::format("killed by signal {}", WTERMSIG(status));
   }
   return fmt::format("exited with {}", WEXITSTATUS(status));
+}
+
+std::optional<std::string> text_of(const WorkerProcess::Json& reply, const char* key) {
+  const auto it = reply.find(key);
+  if (it == reply.end() || !it->is_string()) return {};
+  return it->get<std::string>();
 }
 
 pid_t spawn(const WorkerCommand& command, int in, int out, int err) {
@@ -155,9 +162,8 @@ WorkerProcess::Json WorkerProcess::request(const Json& command, std::string_view
   }
   const std::string kind = reply["reply"].get<std::string>();
   if (kind == "error") {
-    const auto reason = reply.find("reason");
-    fail(reason != reply.end() && reason->is_string() ? reason->get<std::string>()
-                                                      : "an error without a reason");
+    fail(text_of(reply, "reason").value_or("an error without a reason"),
+         text_of(reply, "kind").value_or(""));
   }
   if (kind != expected) {
     fail(fmt::format("answered `{}` with `{}` instead of `{}`", name, kind, expected));
@@ -279,9 +285,9 @@ void WorkerProcess::kill_group() {
   reaped_ = true;
 }
 
-void WorkerProcess::fail(std::string reason) {
+void WorkerProcess::fail(std::string reason, std::string error_kind) {
   kill_group();
-  throw WorkerFailed(std::move(reason));
+  throw WorkerFailed(reason, std::move(error_kind));
 }
 
 // The worker closed its stdout or stdin, or was already gone.

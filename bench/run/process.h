@@ -16,7 +16,9 @@ namespace kvmark {
 // A worker is dead, silent, babbling, or answered with an error. what() is a reason for a person:
 // "killed by SIGKILL", "no answer to `round` within 60 s", "exited with 1: …".
 struct WorkerFailed : RuntimeError {
-  using RuntimeError::RuntimeError;
+  explicit WorkerFailed(const std::string& what, std::string kind = "")
+      : RuntimeError(what), error_kind(std::move(kind)) {}
+  std::string error_kind;  // of its error reply: usage, runtime or memory; "": it gave none
 };
 
 // An owned file descriptor.
@@ -70,7 +72,7 @@ class WorkerProcess {
   pid_t pid() const { return pid_; }
 
  private:
-  [[noreturn]] void fail(std::string reason);
+  [[noreturn]] void fail(std::string reason, std::string error_kind = "");
   [[noreturn]] void fail_as_exited(std::string_view command);
   void send(const std::string& line, std::string_view command, double deadline);
   std::string receive(std::string_view command, double deadline, double timeout_s,

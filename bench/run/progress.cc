@@ -19,10 +19,11 @@ void put(int fd, const std::string& text) {
 
 }  // namespace
 
-Progress::Progress(int fd, int total, double predicted_s)
+Progress::Progress(int fd, int total, double predicted_s, std::string counted)
     : fd_(fd),
       terminal_(isatty(fd) == 1),
       total_(total),
+      counted_(std::move(counted)),
       predicted_s_(predicted_s),
       started_ns_(now_ns()) {}
 
@@ -55,7 +56,7 @@ double Progress::elapsed_s() const { return 1e-9 * static_cast<double>(now_ns() 
 // Predictions are off by a factor that is much the same for all cases of a run: what has ended says
 // which.
 std::string Progress::line() const {
-  std::string text = fmt::format("{}/{} cases", done_, total_);
+  std::string text = fmt::format("{}/{} {}", done_, total_, counted_);
   const double left = std::max(0.0, predicted_s_ - predicted_done_s_);
   if (done_ > 0 && predicted_done_s_ > 0) {
     text += fmt::format(", about {} left", human_seconds(left * elapsed_s() / predicted_done_s_));

@@ -9,8 +9,8 @@ namespace kvmark {
 // Silent for the first two seconds, and always where `out` is not a terminal.
 class Progress {
  public:
-  // `predicted_s`: of all `total` cases together.
-  Progress(int fd, int total, double predicted_s);
+  // `predicted_s`: of all `total` cases, or whatever else is counted, together.
+  Progress(int fd, int total, double predicted_s, std::string counted = "cases");
   ~Progress() { clear(); }
 
   // What is being done now, with a worker or without.
@@ -29,6 +29,7 @@ class Progress {
   int fd_;
   bool terminal_;
   int total_;
+  std::string counted_;
   int done_ = 0;
   double predicted_s_;
   double predicted_done_s_ = 0;

@@ -297,6 +297,8 @@ Json build_record(const Case& c, const Sampling& sampling, const RowIdentity& id
     input.unstable.push_back(std::move(seen));
   }
   record["env"] = environment(input);
+  // The worker may be of another build than this program.
+  copy(part(o.ready, "build"), {"git", "compiler", "flags"}, record["env"]);
   return record;
 }
 

@@ -27,12 +27,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::optional<int64_t> memory_budget() {
-  const auto available = available_memory();
-  if (!available) return {};
-  return static_cast<int64_t>(kMemoryShare * static_cast<double>(*available));
-}
-
 std::vector<Plan> load_plans(const RunRequest& request) {
   std::vector<Plan> plans;
   for (const std::string& config : request.configs) {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "bench/plan/case.h"
+#include "bench/record/environment.h"
 #include "bench/record/probes.h"
 #include "bench/run/ceilings.h"
 #include "bench/run/verify.h"
@@ -86,8 +87,11 @@ class Worker {
  private:
   Json prepare(const Json& request) {
     const Case c = case_from_json(request.at("case"));
-    workload_ = std::make_unique<Workload>(c, request.at("sampling").at("settle_steps"));
+    workload_ = std::make_unique<Workload>(c, request.at("sampling").at("settle_steps"),
+                                           request.value("extra_work", 0.0));
     return {{"reply", "ready"},
+            {"case_id", case_id(c)},
+            {"build", build_identity()},
             {"kernel", workload_->engine().kernel()},
             {"simd", simd_target()},
             {"blas", blas_core()},

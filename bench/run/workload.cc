@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "bench/record/clock.h"
+#include "bench/record/stats.h"
 #include "engines/core/check.h"
 #include "engines/cpu/cpu_engine.h"
 
@@ -92,11 +93,12 @@ void Digest::add(const float* values, int64_t count) {
 
 std::string Digest::hex() const { return fmt::format("{:016x}", state_); }
 
-Workload::Workload(const Case& c, int settle_steps)
+Workload::Workload(const Case& c, int settle_steps, double extra_work)
     : case_(c),
       rounds_case_(without_score(c)),
       settle_steps_(settle_steps),
       pool_(c.threads, c.pin ? ThreadPool::Pinning::cpu_each : ThreadPool::Pinning::none),
+      extra_work_(extra_work, pool_),
       engine_(make_engine(rounds_case_)),
       sampled_(c.gen_len) {
   if (c.level == Level::model) {
@@ -202,6 +204,13 @@ void Workload::settle() {
 }
 
 RoundSamples Workload::round() {
+  if (extra_work_.due() && case_.gen_len > 1) {
+    extra_work_.calibrate(*summarize(timed_round().itl_ms).p50);
+  }
+  return timed_round();
+}
+
+RoundSamples Workload::timed_round() {
   settle();
   engine_->take_events();
   const KvSpec& spec = engine_->spec();
@@ -224,6 +233,7 @@ RoundSamples Workload::round() {
     observer.sampling = sampled_[step];
     observer.begin_step();
     decode_step(step, &observer);
+    extra_work_.run();
     observer.end_step();
     observer.keep();
     if (sampled_[step]) observer.hash_outputs();

@@ -9,6 +9,7 @@
 #include "bench/plan/case.h"
 #include "bench/record/probes.h"
 #include "bench/record/profiler.h"
+#include "bench/run/extra_work.h"
 #include "bench/run/step_runner.h"
 #include "engines/core/kv_engine.h"
 #include "engines/core/thread_pool.h"
@@ -51,8 +52,9 @@ struct MemoryPoint {
 
 class Workload {
  public:
-  // Loads weights and makes the engine (seconds for real models). Throws RuntimeError.
-  Workload(const Case& c, int settle_steps);
+  // Loads weights and makes the engine (seconds for real models). `extra_work`: part of a step's
+  // time that every decode step takes longer than it has to. Throws RuntimeError.
+  Workload(const Case& c, int settle_steps, double extra_work = 0);
   ~Workload();
 
   const Case& spec() const { return case_; }
@@ -62,7 +64,8 @@ class Workload {
   // Null at attention level.
   ModelRunner* model() { return model_; }
 
-  // A timed round, settle steps before it.
+  // A timed round, settle steps before it; with extra work the first one has one more before it,
+  // which says how long a step takes.
   RoundSamples round();
 
   // The same steps untimed, on a fresh engine. `watch` sees the filling of the context and the
@@ -88,6 +91,7 @@ class Workload {
   void close();
   void fill(StepObserver* watch);
   void settle();
+  RoundSamples timed_round();
   void to_start(StepObserver* watch = nullptr);
   void first_step(Outputs outputs, StepObserver* observer);
   void decode_step(int step, StepObserver* observer);
@@ -98,6 +102,7 @@ class Workload {
   const Case rounds_case_;  // without the scoring, which takes larger engines
   int settle_steps_;
   ThreadPool pool_;
+  ExtraWork extra_work_;
   std::unique_ptr<KvEngine> engine_;
   std::unique_ptr<StepRunner> runner_;
   ModelRunner* model_ = nullptr;

@@ -1,0 +1,236 @@
+#include "bench/gate/ab.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <ostream>
+#include <random>
+
+#include "bench/compare/render.h"
+#include "bench/gate/common_cases.h"
+#include "bench/gate/timed_rows.h"
+#include "bench/record/environment.h"
+#include "bench/record/record.h"
+#include "bench/run/group_run.h"
+#include "bench/run/interrupt.h"
+#include "bench/run/run_folder.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kPairSeconds = 0.8;  // for the progress line's first guess
+
+class Ab {
+ public:
+  Ab(const AbRequest& request, std::ostream& err)
+      : request_(request), err_(err), plan_(load_plan(request.config, request.overrides)) {
+    folder_ = request.folder.empty() ? default_run_folder("ab-" + plan_.name) : request.folder;
+    base_folder_ = open_run_folder(folder_ + "/base", plan_.name, false, {plan_.as_run});
+    now_folder_ = open_run_folder(folder_ + "/new", plan_.name, false, {plan_.as_run});
+    visit_ = request.visit;
+    visit_.settle_steps = plan_.sampling.settle_steps;
+    visit_.log_path = folder_ + "/visits.log";
+    visit_.tick = [this] {
+      if (progress_) progress_->tick();
+    };
+    comparison_.base = request.base.name;
+    comparison_.now = request.now.name;
+  }
+
+  const std::string& folder() const { return folder_; }
+  const Comparison& comparison() const { return comparison_; }
+
+  // Throws Interrupted.
+  void go() {
+    const InterruptScope interrupts;
+    find_cases();
+    compare_exactly();
+    choose_rows();
+    if (timed_) time_rows();
+    write(false);
+  }
+
+  // Everything that there is: the pairs, the decisions, and the comparison.
+  void write(bool interrupted) const {
+    Json json = {{"schema", "kvmark-ab/1"},
+                 {"base", request_.base.name},
+                 {"new", request_.now.name},
+                 {"plan", plan_.as_run},
+                 {"seed", seed_},
+                 {"interrupted", interrupted},
+                 {"rows_confirmed", timed_ ? Json(timed_->procedure().kept()) : Json()},
+                 {"visits", timed_ ? Json(timed_->visits().visits()) : Json()},
+                 {"visits_repeated", timed_ ? Json(timed_->visits().repeats()) : Json()},
+                 {"rows", timed_ ? timed_->to_json() : Json::array()}};
+    std::ofstream(folder_ + "/ab.json") << json.dump(1) << "\n";
+  }
+
+ private:
+  void find_cases() {
+    progress_.emplace(STDERR_FILENO, 0, 0);
+    progress_->now("asking both builds which cases they know");
+    CommonCases common = common_cases(plan_, request_.base, request_.now, visit_);
+    groups_ = std::move(common.groups);
+    comparison_.one_sided = std::move(common.one_sided);
+  }
+
+  // One verified visit of each case by each build.
+  void compare_exactly() {
+    size_t cases = 0;
+    for (const Group& group : groups_) cases += group.cases.size();
+    progress_.emplace(STDERR_FILENO, static_cast<int>(2 * cases), 0);
+    const std::vector<Json> base = verify(request_.base, base_folder_);
+    const std::vector<Json> now = verify(request_.now, now_folder_);
+    progress_.reset();
+    std::map<std::string, const Json*> of_base;
+    for (const Json& row : base) of_base[row["case_id"]] = &row;
+    for (const Json& row : now) {
+      const Json& before = *of_base.at(row["case_id"]);
+      CaseComparison c;
+      c.case_id = row["case_id"];
+      c.spec = row["case"];
+      c.base_status = before["status"];
+      c.status = row["status"];
+      if (row["reason"].is_string()) c.reason = row["reason"];
+      digests_[c.case_id] = {text(before["digest"]), text(row["digest"])};
+      comparison_.cases.push_back(c);
+    }
+  }
+
+  static std::string text(const Json& json) {
+    return json.is_string() ? json.get<std::string>() : std::string();
+  }
+
+  std::vector<Json> verify(const Binary& binary, const RunFolder& folder) {
+    RunContext context;
+    context.sampling = plan_.sampling;
+    context.sampling.rounds = 1;
+    context.worker = binary.worker;
+    context.folder = folder.path;
+    context.run_id = folder.run_id;
+    context.machine = machine_;
+    context.memory_bytes = memory_budget();
+    context.patience = request_.visit.patience;
+    context.warn = [this](const std::string& warning) { warn(warning); };
+    context.progress = &*progress_;
+    std::vector<Json> rows;
+    context.append = [&](const Json& record) {
+      append_record(folder.records_path(), record);
+      rows.push_back(record);
+      progress_->done(0);
+    };
+    for (const Group& group : groups_) run_group(group.cases, context);
+    return rows;
+  }
+
+  // The rows whose time is gated, unless what is exact has decided already.
+  void choose_rows() {
+    if (const ExitCode code = exit_code_of(comparison_, false);
+        code != kExitFine && code != kExitUndecided) {
+      comparison_.notes.push_back("times were not compared: what is exact has decided already");
+      return;
+    }
+    std::vector<TimedRow> rows;
+    size_t left_out = 0;
+    for (const Group& group : groups_) {
+      for (const Case& c : group.cases) {
+        CaseComparison* compared = find(case_id(c));
+        if (!compared || compared->base_status != "ok" || compared->status != "ok") continue;
+        if (c.gen_len < 2) continue;  // no decode steps
+        if (rows.size() == kMostGatedRows) {
+          ++left_out;
+          continue;
+        }
+        const auto& [base, now] = digests_.at(compared->case_id);
+        rows.push_back({c, base, now});
+        gated_.push_back(compared->case_id);
+      }
+    }
+    if (left_out > 0) {
+      comparison_.notes.push_back(
+          fmt::format("only the first {} rows are timed; the other {} are compared exactly only",
+                      kMostGatedRows, left_out));
+    }
+    if (rows.empty()) return;
+    timed_.emplace(std::move(rows), request_.base, request_.now, request_.procedure, visit_, seed_);
+  }
+
+  void time_rows() {
+    bool confirming = false;
+    const auto new_stage = [&](const char* what) {
+      const int pairs = timed_->procedure().pairs_due();
+      progress_.emplace(STDERR_FILENO, pairs, kPairSeconds * pairs, what);
+    };
+    new_stage("pairs of visits");
+    timed_->take_all([&] {
+      progress_->done(kPairSeconds);
+      if (timed_->procedure().confirming() && !confirming) {
+        confirming = true;
+        new_stage("pairs of visits at least, to confirm what looks slower");
+      }
+    });
+    progress_.reset();
+    for (size_t i = 0; i < gated_.size(); ++i) {
+      timed_->complete(static_cast<int>(i), *find(gated_[i]));
+    }
+    comparison_.notes.push_back(
+        fmt::format("{} visits, {} of them repeated because others disturbed them",
+                    timed_->visits().visits(), timed_->visits().repeats()));
+  }
+
+  CaseComparison* find(const std::string& id) {
+    const auto it = std::find_if(comparison_.cases.begin(), comparison_.cases.end(),
+                                 [&](const CaseComparison& c) { return c.case_id == id; });
+    return it == comparison_.cases.end() ? nullptr : &*it;
+  }
+
+  void warn(const std::string& warning) {
+    if (progress_) progress_->clear();
+    err_ << "kvmark: " << warning << std::endl;
+  }
+
+  const AbRequest& request_;
+  std::ostream& err_;
+  const Plan plan_;
+  const MachineState machine_ = sample_machine();
+  const uint64_t seed_ = std::random_device()();  // of the environments' lengths
+  std::string folder_;
+  RunFolder base_folder_, now_folder_;
+  VisitOptions visit_;
+  std::optional<Progress> progress_;
+  std::vector<Group> groups_;
+  Comparison comparison_;
+  std::map<std::string, std::pair<std::string, std::string>> digests_;  // base's and new's
+  std::vector<std::string> gated_;  // case ids, as the timed rows
+  std::optional<TimedRows> timed_;
+};
+
+}  // namespace
+
+ExitCode ab(const AbRequest& request, std::ostream& out, std::ostream& err) {
+  Ab both(request, err);
+  try {
+    both.go();
+  } catch (const Interrupted&) {
+    both.write(true);
+    err << fmt::format("kvmark: interrupted; what was measured is kept in {}\n", both.folder());
+    return kExitInterrupted;
+  }
+  out << render(both.comparison(), request.format, request.strict, request.all) << std::flush;
+  for (const auto& [format, path] : request.files) {
+    std::ofstream file(path);
+    if (!(file << render(both.comparison(), format, request.strict, request.all) << std::flush)) {
+      throw RuntimeError(fmt::format("cannot write {}", path));
+    }
+  }
+  err << fmt::format("pairs and decisions: {}/ab.json\n", both.folder());
+  return exit_code_of(both.comparison(), request.strict);
+}
+
+}  // namespace kvmark

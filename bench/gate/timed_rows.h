@@ -1,0 +1,64 @@
+// The gated rows of a comparison: their pairs of visits, and what the procedure makes of them.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/compare/comparison.h"
+#include "bench/gate/procedure.h"
+#include "bench/gate/visit.h"
+
+namespace kvmark {
+
+// A row to be timed. `base_digest`, `digest`: what each build's verified visit computed; "" where
+// the first visit says.
+struct TimedRow {
+  Case spec;
+  std::string base_digest, digest;
+};
+
+class TimedRows {
+ public:
+  TimedRows(std::vector<TimedRow> rows, const Binary& base, const Binary& now,
+            const ProcedureOptions& procedure, const VisitOptions& visit, uint64_t seed);
+
+  // Takes pairs until all is decided, `after_pair` after each. A row whose worker dies or computes
+  // something else than before is dropped. Throws Interrupted; what was taken stays.
+  void take_all(const std::function<void()>& after_pair);
+
+  const Procedure& procedure() const { return procedure_; }
+  const VisitPairs& visits() const { return visits_; }
+
+  // What is known of a row: the gated metric and p99, and whose fault it was where it was dropped.
+  void complete(int row, CaseComparison& comparison) const;
+
+  // Everything, so that a decision can be checked: the rows with their pairs and decisions.
+  nlohmann::ordered_json to_json() const;
+
+ private:
+  struct Fault {
+    bool of_base = false;
+    std::string status, reason;  // failed or invalid
+  };
+  struct Row {
+    TimedRow row;
+    std::vector<VisitPairs::Pair> pairs;
+    std::vector<bool> confirming;  // of each pair
+    std::optional<Fault> fault;
+  };
+  void take(int index);
+  void hold_to_digest(Row& row, const VisitPairs::Pair& pair);
+  double median_of(const Row& row, bool base, double Visit::*figure) const;
+
+  std::vector<Row> rows_;
+  const ProcedureOptions options_;
+  Procedure procedure_;
+  VisitPairs visits_;
+};
+
+// "slower", "same", ….
+std::string_view finding_word(Finding finding);
+
+}  // namespace kvmark

@@ -1,0 +1,87 @@
+// A visit: one look at how fast a build runs a case, by a process of its own.
+#pragma once
+
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench/plan/case.h"
+#include "bench/run/case_run.h"
+#include "bench/run/process.h"
+
+namespace kvmark {
+
+// A build of kvmark.
+struct Binary {
+  std::string name;       // for people: its path and version
+  WorkerCommand worker;   // serves a case by bench/run/protocol.md
+  double extra_work = 0;  // part of a step's time that it is made to take longer
+};
+
+// The program at `path`. Throws UsageError where there is none, it cannot be run, or it is no
+// kvmark.
+Binary open_binary(const std::string& path);
+
+struct VisitOptions {
+  int min_steps = 40;        // fewer have no steady median ...
+  double min_steps_s = 0.2;  // ... and a shorter stretch is one mood of the machine
+  int settle_steps = 8;
+  Patience patience;
+  std::string log_path;        // what workers write on stderr
+  std::function<void()> tick;  // called while a worker is waited for
+};
+
+struct Visit {
+  double step_ms = 0;  // the median decode step
+  int steps = 0;
+  double p99_ms = 0;       // 99 % of them were faster; with few steps close to the slowest
+  std::string digest;      // of what its rounds computed
+  double disturbance = 0;  // run delay and stolen time, as a part of the visit's time
+};
+
+// Starts the build's worker, its stack shifted by a random length of environment, and takes as many
+// rounds as the options ask for. Throws WorkerFailed, also when rounds computed different things,
+// and Interrupted.
+Visit take_visit(const Binary& binary, const Case& c, const VisitOptions& options,
+                 std::mt19937_64& random);
+
+// Whether the build knows a case: nothing, or why not. It doesn't where it calls the case a mistake
+// of the user's, or reads another case because it ignored a key. Throws WorkerFailed where it gets
+// to neither, and Interrupted.
+std::optional<std::string> why_unknown(const Binary& binary, const Case& c,
+                                       const VisitOptions& options);
+
+// Visits in pairs. A disturbed visit is taken again, whichever build it is of, as long as at most a
+// quarter of all visits were; after that it counts as it is.
+class VisitPairs {
+ public:
+  VisitPairs(const Binary& base, const Binary& now, const VisitOptions& options, uint64_t seed);
+
+  struct Pair {
+    Visit base, now;
+    bool base_first = true;
+    double difference() const;  // log(time of now) − log(time of base)
+  };
+  // The `index`-th pair of a case: the build that goes first alternates. Throws SideFailed.
+  Pair take(const Case& c, int index);
+
+  int visits() const { return visits_; }    // those that were repeated included
+  int repeats() const { return repeats_; }  // visits that were taken again
+
+ private:
+  Visit undisturbed(const Binary& binary, const Case& c);
+
+  const Binary &base_, &now_;
+  const VisitOptions& options_;
+  std::mt19937_64 random_;
+  int visits_ = 0, repeats_ = 0;
+};
+
+// Whose worker failed.
+struct SideFailed : RuntimeError {
+  SideFailed(const std::string& what, bool is_base) : RuntimeError(what), base(is_base) {}
+  bool base;
+};
+
+}  // namespace kvmark
