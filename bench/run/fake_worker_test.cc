@@ -41,6 +41,10 @@ class FakeWorker {
       say({{"reply", "error"}, {"kind", "memory"}, {"reason", "out of memory"}});
       return 1;
     }
+    if (fault_ == "unknown") {
+      say({{"reply", "error"}, {"kind", "usage"}, {"reason", "there is no such engine"}});
+      return 1;
+    }
     if (fault_ == "exit") return std::cerr << "first line\nboom: a bad thing\n", 7;
     if (fault_ == "noise") {
       for (int i = 0; i < 20000; ++i)
@@ -61,11 +65,13 @@ class FakeWorker {
 
   Json reply(const std::string& cmd, const Json& request) {
     if (cmd == "prepare") {
-      return {{"reply", "ready"},
-              {"kernel", "generic"},
-              {"simd", "FAKE"},
-              {"blas", "FakeLake"},
-              {"weight_bytes", 1000}};
+      Json ready = {{"reply", "ready"},
+                    {"kernel", "generic"},
+                    {"simd", "FAKE"},
+                    {"blas", "FakeLake"},
+                    {"weight_bytes", 1000}};
+      if (rules_.contains("case_id")) ready["case_id"] = rules_["case_id"];
+      return ready;
     }
     if (cmd == "reference") {
       std::ofstream(request["path"].get<std::string>()) << "reference";
@@ -108,16 +114,19 @@ class FakeWorker {
                   {"prefill_ms", 5.0},
                   {"decode_ms", steps * tpot},
                   {"profile", {{"attend_ms", tpot / 2}, {"other_ms", tpot / 2}}},
-                  {"probes", {{"run_delay_ms", 0.0}, {"major_faults", 0}, {"minor_faults", 3}}},
+                  {"probes",
+                   {{"run_delay_ms", rules_.value("delay_ms", 0.0)},
+                    {"major_faults", 0},
+                    {"minor_faults", 3}}},
                   {"ceiling", {{"read_gb_per_s", 10.0}}}};
     if (fault_ == "shapeless") reply["itl_ms"] = "many";
     return reply;
   }
 
-  static Json totals() {
+  Json totals() const {
     return {{"reply", "totals"},
             {"memory",
-             {{"kv_live_bytes", 1500},
+             {{"kv_live_bytes", rules_.value("live_bytes", 1500)},
               {"kv_reserved_bytes", 2000},
               {"kv_peak_bytes", 2000},
               {"kv_payload_bytes", 1400},

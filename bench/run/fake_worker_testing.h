@@ -9,10 +9,11 @@
 
 namespace kvmark {
 
-// The script: {"log": FILE, "engines": {ENGINE: {"at": CMD, "index": N, "do": FAULT, "tpot": MS}}}.
+// The script: {"log": FILE, "engines": {ENGINE: {"at": CMD, "index": N, "do": FAULT, "tpot": MS,
+// "delay_ms": MS, "live_bytes": N, "case_id": ID}}}.
 // `log` gets a line "ENGINE CMD" a request. Without `index` the fault comes at every
 // such request. Faults: kill, interrupt (its parent), exit, silent, babble, half, wrong, error,
-// chatter, noise, digest, incorrect, shapeless, unclean, deaf.
+// unknown (a usage error), chatter, noise, digest, incorrect, shapeless, unclean, deaf.
 WorkerCommand fake_worker(const nlohmann::json& script);
 
 // The body of the process. Returns its exit code.
