@@ -10,6 +10,7 @@ namespace kvmark {
 Command add_ab(CLI::App& kvmark) {
   struct Options {
     AbRequest request;
+    ComparisonFlags shown;
     PlanFlags plan;
     std::string base, now;
   };
@@ -22,11 +23,14 @@ Command add_ab(CLI::App& kvmark) {
   ab->add_option("-o,--output", o->request.folder,
                  "Folder of both runs and all pairs [results/ab-NAME-TIME]")
       ->type_name("DIR");
+  o->shown.add_to(*ab);
   return {ab, [o] {
+            o->shown.check();
             o->request.overrides = o->plan.overrides();
             o->request.base = open_binary(o->base);
             o->request.now = open_binary(o->now);
-            return kvmark::ab(o->request, std::cout, std::cerr);
+            const auto comparison = kvmark::ab(o->request, std::cerr);
+            return comparison ? o->shown.show(*comparison) : kExitInterrupted;
           }};
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/compare/comparison.h"
 #include "bench/plan/plan.h"
 
 namespace kvmark {
@@ -39,6 +40,26 @@ class PlanFlags {
  private:
   std::vector<CLI::Option*> flags_;
   std::vector<std::string> values_, set_;
+};
+
+// How a comparison is shown, and what counts: shared by the commands that make one.
+class ComparisonFlags {
+ public:
+  void add_to(CLI::App& command);
+  // Before anything is read or measured: throws UsageError for what --out cannot be.
+  void check() const;
+  // To stdout and to the files of --out; gives the exit code.
+  int show(const Comparison& comparison) const;
+
+ private:
+  struct Output {
+    std::string format, path;
+  };
+  std::vector<Output> outputs() const;
+
+  std::string format_ = "table";
+  std::vector<std::string> outputs_;  // FORMAT=FILE
+  bool strict_ = false, all_ = false;
 };
 
 // Prints to stdout; kExitFine.

@@ -7,9 +7,7 @@
 #include <memory>
 
 #include "bench/commands/commands.h"
-#include "bench/compare/render.h"
 #include "bench/plan/thresholds.h"
-#include "bench/record/whole_file.h"
 #include "bench/run/run_folder.h"
 #include "engines/core/check.h"
 
@@ -21,9 +19,8 @@ struct CompareRequest {
   std::vector<std::string> metrics;
   std::string threshold;  // percent, or a file; "": none
   std::string history;    // "": none
-  std::string format = "table";
-  std::vector<std::string> outputs;  // FORMAT=FILE
-  bool across_machines = false, strict = false, all = false;
+  bool across_machines = false;
+  ComparisonFlags shown;
 };
 
 // "5" and "5%" are percent; nothing for what is a file's name.
@@ -64,27 +61,6 @@ Thresholds thresholds(const CompareRequest& request) {
   return all;
 }
 
-struct Output {
-  std::string format, path;
-};
-
-// Before anything is read: what cannot be written need not be computed.
-std::vector<Output> outputs(const CompareRequest& request) {
-  std::vector<Output> all;
-  const auto formats = render_formats();
-  for (const std::string& text : request.outputs) {
-    const size_t equals = std::min(text.find('='), text.size());
-    Output output{text.substr(0, equals), text.substr(std::min(equals + 1, text.size()))};
-    if (output.path.empty() ||
-        std::find(formats.begin(), formats.end(), output.format) == formats.end()) {
-      throw UsageError(fmt::format("--out {}: expected FORMAT=FILE, FORMAT one of: {}", text,
-                                   fmt::join(formats, ", ")));
-    }
-    all.push_back(std::move(output));
-  }
-  return all;
-}
-
 ComparedRun rows_of(const std::string& run) {
   RunRows file = read_run(run);
   if (file.torn) std::cerr << "kvmark: " << *file.torn << "\n";
@@ -93,7 +69,7 @@ ComparedRun rows_of(const std::string& run) {
 
 int compare_runs(const CompareRequest& request) {
   // 1. What is asked for.
-  const std::vector<Output> files = outputs(request);
+  request.shown.check();
   CompareOptions options;
   for (const std::string& metric : request.metrics) options.gated.push_back(parse_metric(metric));
   options.thresholds = thresholds(request);
@@ -105,11 +81,7 @@ int compare_runs(const CompareRequest& request) {
 
   // 2. The comparison, and what it says.
   const Comparison comparison = compare(rows_of(request.base), rows_of(request.now), options);
-  for (const Output& file : files) {
-    write_whole(file.path, render(comparison, file.format, request.strict, request.all));
-  }
-  print(render(comparison, request.format, request.strict, request.all));
-  return exit_code_of(comparison, request.strict);
+  return request.shown.show(comparison);
 }
 
 }  // namespace
@@ -117,7 +89,6 @@ int compare_runs(const CompareRequest& request) {
 Command add_compare(CLI::App& kvmark) {
   const auto o = std::make_shared<CompareRequest>();
   CLI::App* compare = kvmark.add_subcommand("compare", "Compare two runs, case by case");
-  const std::vector<std::string> formats(render_formats().begin(), render_formats().end());
   compare->add_option("BASE", o->base, "The run to compare with: its folder, or its records.jsonl")
       ->required();
   compare->add_option("NEW", o->now, "The run to judge")->required();
@@ -132,14 +103,7 @@ Command add_compare(CLI::App& kvmark) {
       ->type_name("FILE");
   compare->add_flag("--across-machines", o->across_machines,
                     "Runs of different machines: times are shown, not judged");
-  compare->add_flag("--strict", o->strict, "What is undecided is an error (5)");
-  compare->add_flag("--all", o->all, "List every metric of every case");
-  compare->add_option("--format", o->format, fmt::format("{}", fmt::join(formats, ", ")))
-      ->capture_default_str()
-      ->check(CLI::IsMember(formats));
-  compare->add_option("--out", o->outputs, "Write this form to a file as well; repeatable")
-      ->type_name("FORMAT=FILE")
-      ->allow_extra_args(false);
+  o->shown.add_to(*compare);
   return {compare, [o] { return compare_runs(*o); }};
 }
 

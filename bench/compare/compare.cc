@@ -82,7 +82,7 @@ void check_machines(const std::vector<RowPair>& pairs) {
 }
 
 CaseComparison compare_rows(const RowPair& pair, const std::string& label,
-                            const std::vector<Rule>& rules, const History& history) {
+                            const std::vector<Rule>& rules, const CompareOptions& options) {
   CaseComparison c;
   c.case_id = id_of(*pair.now);
   c.label = label;
@@ -91,7 +91,12 @@ CaseComparison compare_rows(const RowPair& pair, const std::string& label,
   c.status = text_of(value_at(*pair.now, "status"));
   if (!is_ok(*pair.now)) c.reason = text_of(value_at(*pair.now, "reason"));
   if (has_figures(*pair.base) && has_figures(*pair.now)) {
-    c.metrics = judge(*pair.base, *pair.now, rules, history, same_machine(pair));
+    c.metrics = judge(*pair.base, *pair.now, rules, options.history, same_machine(pair));
+  }
+  if (options.exact_only) {
+    std::erase_if(c.metrics, [](const MetricComparison& metric) {
+      return metric.field->certainty == Certainty::noisy;
+    });
   }
   return c;
 }
@@ -141,7 +146,7 @@ Comparison compare(const ComparedRun& base, const ComparedRun& now, const Compar
   const std::vector<std::string> labels = row_labels(in_both);
   const std::vector<Rule> all = rules(options.gated, options.thresholds);
   for (size_t i = 0; i < paired.pairs.size(); ++i) {
-    comparison.cases.push_back(compare_rows(paired.pairs[i], labels[i], all, options.history));
+    comparison.cases.push_back(compare_rows(paired.pairs[i], labels[i], all, options));
   }
   comparison.notes = differences(paired.pairs);
   add_notes(comparison, comparison.notes);

@@ -17,6 +17,7 @@ struct CompareOptions {
   std::map<std::string, double> thresholds;  // relative, by MetricName::path()
   History history;                           // empty: how much runs differ is not known
   bool across_machines = false;              // else another CPU or number of cores is refused
+  bool exact_only = false;                   // times and other measurements are left out
 };
 
 struct ComparedRun {

@@ -10,10 +10,11 @@
 #include <ostream>
 #include <random>
 
-#include "bench/compare/render.h"
+#include "bench/compare/compare.h"
 #include "bench/gate/common_cases.h"
 #include "bench/gate/timed_rows.h"
 #include "bench/record/environment.h"
+#include "bench/record/metric_name.h"
 #include "bench/record/record.h"
 #include "bench/run/group_run.h"
 #include "bench/run/interrupt.h"
@@ -39,8 +40,6 @@ class Ab {
     visit_.tick = [this] {
       if (progress_) progress_->tick();
     };
-    comparison_.base = request.base.name;
-    comparison_.now = request.now.name;
   }
 
   const std::string& folder() const { return folder_; }
@@ -85,22 +84,19 @@ class Ab {
     size_t cases = 0;
     for (const Group& group : groups_) cases += group.cases.size();
     progress_.emplace(STDERR_FILENO, static_cast<int>(2 * cases), 0);
-    const std::vector<Json> base = verify(request_.base, base_folder_);
-    const std::vector<Json> now = verify(request_.now, now_folder_);
+    std::vector<Json> base = verify(request_.base, base_folder_);
+    std::vector<Json> now = verify(request_.now, now_folder_);
     progress_.reset();
-    std::map<std::string, const Json*> of_base;
-    for (const Json& row : base) of_base[row["case_id"]] = &row;
-    for (const Json& row : now) {
-      const Json& before = *of_base.at(row["case_id"]);
-      CaseComparison c;
-      c.case_id = row["case_id"];
-      c.spec = row["case"];
-      c.base_status = before["status"];
-      c.status = row["status"];
-      if (row["reason"].is_string()) c.reason = row["reason"];
-      digests_[c.case_id] = {text(before["digest"]), text(row["digest"])};
-      comparison_.cases.push_back(c);
+    CompareOptions options;
+    options.exact_only = true;
+    for (const auto& [metric, threshold] : thresholds_of(now_folder_.path)) {
+      options.thresholds[parse_metric(metric).path()] = threshold;
     }
+    std::vector<OneSided> one_sided = std::move(comparison_.one_sided);
+    comparison_ = compare({request_.base.name, base}, {request_.now.name, now}, options);
+    comparison_.one_sided = std::move(one_sided);
+    for (const Json& row : base) digests_[row["case_id"]].first = text(row["digest"]);
+    for (const Json& row : now) digests_[row["case_id"]].second = text(row["digest"]);
   }
 
   static std::string text(const Json& json) {
@@ -213,24 +209,17 @@ class Ab {
 
 }  // namespace
 
-ExitCode ab(const AbRequest& request, std::ostream& out, std::ostream& err) {
+std::optional<Comparison> ab(const AbRequest& request, std::ostream& err) {
   Ab both(request, err);
   try {
     both.go();
   } catch (const Interrupted&) {
     both.write(true);
     err << fmt::format("kvmark: interrupted; what was measured is kept in {}\n", both.folder());
-    return kExitInterrupted;
-  }
-  out << render(both.comparison(), request.format, request.strict, request.all) << std::flush;
-  for (const auto& [format, path] : request.files) {
-    std::ofstream file(path);
-    if (!(file << render(both.comparison(), format, request.strict, request.all) << std::flush)) {
-      throw RuntimeError(fmt::format("cannot write {}", path));
-    }
+    return {};
   }
   err << fmt::format("pairs and decisions: {}/ab.json\n", both.folder());
-  return exit_code_of(both.comparison(), request.strict);
+  return both.comparison();
 }
 
 }  // namespace kvmark

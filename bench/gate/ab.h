@@ -2,14 +2,14 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "bench/compare/comparison.h"
 #include "bench/gate/procedure.h"
 #include "bench/gate/visit.h"
 #include "bench/plan/plan.h"
-#include "bench/record/exit_code.h"
 
 namespace kvmark {
 
@@ -20,20 +20,16 @@ struct AbRequest {
   Binary base, now;
   std::string config;
   std::vector<Override> overrides;
-  std::string folder;   // gets base/ and new/, a run's folder each, and ab.json; "": results/…
-  bool strict = false;  // what is undecided counts
-  bool all = false;     // as in render()
-  std::string format = "table";                            // of `out`, as in render()
-  std::vector<std::pair<std::string, std::string>> files;  // further formats, with their files
+  std::string folder;  // gets base/ and new/, a run's folder each, and ab.json; "": results/…
   ProcedureOptions procedure;
   VisitOptions visit;  // settle_steps, log_path and tick are set here
 };
 
 // First every case is verified once by each build, and the records are compared for what is exact:
 // status, correctness, loss, bytes. A fault there ends it. Then the decode steps of the first
-// kMostGatedRows rows are timed as procedure.h asks. The comparison goes to `out` and the files,
-// warnings to `err`, progress to stderr when it is a terminal. Throws UsageError before anything is
-// measured; Ctrl-C keeps what was measured in ab.json and gives kExitInterrupted.
-ExitCode ab(const AbRequest& request, std::ostream& out, std::ostream& err);
+// kMostGatedRows rows are timed as procedure.h asks. Warnings go to `err`, progress to stderr when
+// it is a terminal. Throws UsageError before anything is measured. Nothing after Ctrl-C: what was
+// measured is kept in ab.json.
+std::optional<Comparison> ab(const AbRequest& request, std::ostream& err);
 
 }  // namespace kvmark

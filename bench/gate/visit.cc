@@ -108,7 +108,7 @@ Binary open_binary(const std::string& path) {
         fmt::format("{}: is no kvmark: `--version` gave {}", path,
                     version ? fmt::format("\"{}\"", version->substr(0, 80)) : "no answer"));
   }
-  return {fmt::format("{} ({})", path, *version), {absolute, "worker"}};
+  return {path, {absolute, "worker"}};
 }
 
 Visit take_visit(const Binary& binary, const Case& c, const VisitOptions& options,

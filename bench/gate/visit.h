@@ -14,7 +14,7 @@ namespace kvmark {
 
 // A build of kvmark.
 struct Binary {
-  std::string name;       // for people: its path and version
+  std::string name;       // for people: its path
   WorkerCommand worker;   // serves a case by bench/run/protocol.md
   double extra_work = 0;  // part of a step's time that it is made to take longer
 };
