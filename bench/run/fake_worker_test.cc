@@ -77,7 +77,10 @@ class FakeWorker {
       std::ofstream(request["path"].get<std::string>()) << "reference";
       return {{"reply", "referenced"}, {"bytes", 9}};
     }
-    if (cmd == "verify") return verified(request);
+    if (cmd == "verify") {
+      verified_ = true;
+      return verified(request);
+    }
     if (cmd == "round") return samples(request["index"]);
     return totals();
   }
@@ -105,7 +108,7 @@ class FakeWorker {
     const double tpot = rules_.value("tpot", 2.0) + 0.001 * (index % 3);
     const int steps = gen_len_ - 1;
     Json reply = {{"reply", "samples"},
-                  {"digest", fault_ == "digest" ? "d2" : "d1"},
+                  {"digest", digest()},
                   {"ttft_ms", 5.0},
                   {"itl_ms", std::vector<double>(steps, tpot)},
                   {"attend_ms", std::vector<double>(steps, tpot / 2)},
@@ -121,6 +124,11 @@ class FakeWorker {
                   {"ceiling", {{"read_gb_per_s", 10.0}}}};
     if (fault_ == "shapeless") reply["itl_ms"] = "many";
     return reply;
+  }
+
+  std::string digest() const {
+    if (fault_ == "digest") return "d2";
+    return verified_ ? "d1" : rules_.value("timed_digest", "d1");
   }
 
   Json totals() const {
@@ -144,6 +152,7 @@ class FakeWorker {
   Json rules_;
   std::string engine_, fault_;
   int gen_len_ = 4;
+  bool verified_ = false;
 };
 
 }  // namespace

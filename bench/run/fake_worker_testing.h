@@ -10,8 +10,8 @@
 namespace kvmark {
 
 // The script: {"log": FILE, "engines": {ENGINE: {"at": CMD, "index": N, "do": FAULT, "tpot": MS,
-// "delay_ms": MS, "live_bytes": N, "case_id": ID}}}.
-// `log` gets a line "ENGINE CMD" a request. Without `index` the fault comes at every
+// "delay_ms": MS, "live_bytes": N, "case_id": ID, "timed_digest": of rounds that were not
+// verified}}}. `log` gets a line "ENGINE CMD" a request. Without `index` the fault comes at every
 // such request. Faults: kill, interrupt (its parent), exit, silent, babble, half, wrong, error,
 // unknown (a usage error), chatter, noise, digest, incorrect, shapeless, unclean, deaf.
 WorkerCommand fake_worker(const nlohmann::json& script);
