@@ -180,5 +180,31 @@ TEST(Workload, TimelineGrowsAndIsBounded) {
   }
 }
 
+// Timing it would be a matter of luck; tests/e2e/ab_test.py has the gate find it.
+TEST(Workload, ExtraWorkChangesNothingButTime) {
+  for (const char* engine : {"contiguous/f32", "recompute"}) {
+    const Case c = small_case(engine);
+    Workload plain(c, 2), slowed(c, 2, 0.5);
+    const RoundSamples expected = plain.round();
+    for (int round = 0; round < 2; ++round) {
+      const RoundSamples samples = slowed.round();
+      EXPECT_EQ(samples.digest, expected.digest);
+      EXPECT_EQ(samples.itl_ms.size(), expected.itl_ms.size());
+      EXPECT_EQ(samples.positions_computed, expected.positions_computed);
+    }
+  }
+}
+
+TEST(ExtraWork, IsDueUntilItIsCalibrated) {
+  ThreadPool pool(2);
+  ExtraWork none(0, pool), some(0.05, pool);
+  EXPECT_FALSE(none.due());
+  none.run();
+  EXPECT_TRUE(some.due());
+  some.calibrate(0.01);
+  EXPECT_FALSE(some.due());
+  some.run();
+}
+
 }  // namespace
 }  // namespace kvmark
