@@ -57,6 +57,18 @@ TEST(Pairing, GoesByCaseWhateverTheOrder) {
   EXPECT_EQ(exit_code_of(c, true), kExitFine);
 }
 
+TEST(Exact, LeavesMeasurementsOut) {
+  CompareOptions options;
+  options.exact_only = true;
+  const Json base = compared_row("a", 1), now = compared_row("a", 2);
+  const Comparison c = compared({base}, {with(now, "/memory/kv_live_bytes", 123)}, options);
+  for (const MetricComparison& m : c.cases[0].metrics) {
+    EXPECT_EQ(m.field->certainty, Certainty::exact) << m.metric;
+  }
+  EXPECT_NE(metric(c, "memory.kv_live_bytes").verdict, Verdict::same);
+  EXPECT_EQ(exit_code_of(compared({base}, {now}, options), true), kExitFine) << "twice as slow";
+}
+
 TEST(Pairing, WhatOneSideLacksIsListed) {
   Json fewer = with(compared_row("c", 1), "/case/threads", 4);
   Json more = compared_row("d", 1);

@@ -32,8 +32,12 @@ class Ab {
   Ab(const AbRequest& request, std::ostream& err)
       : request_(request), err_(err), plan_(load_plan(request.config, request.overrides)) {
     folder_ = request.folder.empty() ? default_run_folder("ab-" + plan_.name) : request.folder;
-    base_folder_ = open_run_folder(folder_ + "/base", plan_.name, false, {plan_.as_run});
-    now_folder_ = open_run_folder(folder_ + "/new", plan_.name, false, {plan_.as_run});
+    Planned planned{{plan_.as_run}, {}};
+    for (const Group& group : plan_.groups) {
+      for (const Case& c : group.cases) planned.case_ids.push_back(case_id(c));
+    }
+    base_folder_ = open_run_folder(folder_ + "/base", plan_.name, false, planned);
+    now_folder_ = open_run_folder(folder_ + "/new", plan_.name, false, planned);
     visit_ = request.visit;
     visit_.settle_steps = plan_.sampling.settle_steps;
     visit_.log_path = folder_ + "/visits.log";
@@ -115,14 +119,14 @@ class Ab {
     context.patience = request_.visit.patience;
     context.warn = [this](const std::string& warning) { warn(warning); };
     context.progress = &*progress_;
-    std::vector<Json> rows;
+    int rows = 0;
     context.append = [&](const Json& record) {
       append_record(folder.records_path(), record);
-      rows.push_back(record);
+      ++rows;
       progress_->done(0);
     };
     for (const Group& group : groups_) run_group(group.cases, context);
-    return rows;
+    return rows > 0 ? read_run(folder.path).rows : std::vector<Json>();
   }
 
   // The rows whose time is gated, unless what is exact has decided already.

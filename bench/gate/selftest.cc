@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <ostream>
 #include <random>
@@ -15,7 +14,7 @@
 #include "bench/gate/rank_statistics.h"
 #include "bench/gate/resampling.h"
 #include "bench/gate/timed_rows.h"
-#include "bench/record/record.h"
+#include "bench/record/json_lines.h"
 #include "bench/run/interrupt.h"
 #include "bench/run/run_folder.h"
 
@@ -38,11 +37,10 @@ class Log {
  public:
   // Throws UsageError where the file holds something else than a test that begins with `head`.
   Log(std::string path, const Json& head) : path_(std::move(path)) {
-    std::ifstream file(path_);
-    for (std::string line; std::getline(file, line);) {
-      Json json = Json::parse(line, nullptr, false);
-      if (json.is_discarded()) break;  // cut off while it was written; append_record() removes it
-      lines_.push_back(std::move(json));
+    if (std::filesystem::exists(path_)) {
+      lines_ = read_json_lines(path_, "line of a selftest", [](const Json& line) {
+                 return line.contains("kind") ? "" : "it has no `kind`";
+               }).lines;
     }
     if (lines_.empty()) {
       append(head);
@@ -55,7 +53,7 @@ class Log {
   }
 
   void append(Json line) {
-    append_record(path_, line);
+    append_json_line(path_, line);
     lines_.push_back(std::move(line));
   }
 

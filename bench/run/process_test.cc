@@ -141,6 +141,21 @@ TEST_F(ProcessTest, SpeakingOutOfTurnIsBabble) {
 
 TEST_F(ProcessTest, AnErrorReplyIsTheReason) { EXPECT_EQ(prepare_with("error"), "out of memory"); }
 
+TEST_F(ProcessTest, AFailureTellsTheKindOfTheError) {
+  const auto kind_of = [&](const char* fault) -> std::string {
+    const auto worker = start("prepare", fault);
+    try {
+      prepare(*worker);
+    } catch (const WorkerFailed& e) {
+      return e.error_kind;
+    }
+    return "none";
+  };
+  EXPECT_EQ(kind_of("error"), "memory");
+  EXPECT_EQ(kind_of("unknown"), "usage");
+  EXPECT_EQ(kind_of("kill"), "") << "it said nothing";
+}
+
 // A worker that writes more logs than a pipe holds must not hang, and its logs stay out of replies.
 TEST_F(ProcessTest, NoiseOnStderrGoesToTheLog) {
   const auto worker = start("prepare", "noise");

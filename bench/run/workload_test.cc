@@ -183,7 +183,7 @@ TEST(Workload, TimelineGrowsAndIsBounded) {
 // Timing it would be a matter of luck; tests/e2e/ab_test.py has the gate find it.
 TEST(Workload, ExtraWorkChangesNothingButTime) {
   for (const char* engine : {"contiguous/f32", "recompute"}) {
-    const Case c = small_case(engine);
+    const Case c = tiny_case(engine, 4, 6);
     Workload plain(c, 2), slowed(c, 2, 0.5);
     const RoundSamples expected = plain.round();
     for (int round = 0; round < 2; ++round) {
