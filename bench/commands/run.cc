@@ -11,7 +11,7 @@ Command add_run(CLI::App& kvmark) {
   struct Options {
     RunRequest request;
     PlanFlags plan;
-    bool no_report = false;
+    bool count = false, no_report = false;
   };
   const auto o = std::make_shared<Options>();
   CLI::App* run = kvmark.add_subcommand("run", "Run the cases of one or more plans");
@@ -27,12 +27,18 @@ Command add_run(CLI::App& kvmark) {
   run->add_option("--history", o->request.history,
                   "Add the figures to this file, for `kvmark compare --history`")
       ->type_name("FILE");
+  run->add_flag("--count", o->count,
+                "Count instructions under valgrind in place of timing, with 1 thread and AVX2");
   run->add_flag("--no-report", o->no_report, "Draw no plots");
-  return {run, [o] {
-            o->request.overrides = o->plan.overrides();
-            o->request.plots = !o->no_report;
-            return kvmark::run(o->request, std::cout, std::cerr);
-          }};
+  return {
+      run, [o] {
+        if (o->count) {
+          o->request.overrides = {{"--count", "count", "callgrind"}, {"--count", "threads", "1"}};
+        }
+        for (Override& set : o->plan.overrides()) o->request.overrides.push_back(std::move(set));
+        o->request.plots = !o->no_report;
+        return kvmark::run(o->request, std::cout, std::cerr);
+      }};
 }
 
 }  // namespace kvmark

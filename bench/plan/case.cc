@@ -23,6 +23,7 @@ using Names = std::array<std::pair<E, const char*>, N>;
 constexpr Names<Level, 2> kLevels{{{Level::model, "model"}, {Level::attention, "attention"}}};
 constexpr Names<TokenMode, 2> kTokenModes{
     {{TokenMode::forced, "forced"}, {TokenMode::greedy, "greedy"}}};
+constexpr Names<Counting, 1> kCountings{{{Counting::callgrind, "callgrind"}}};
 constexpr Names<PoolOrder, 2> kPoolOrders{
     {{PoolOrder::fresh, "fresh"}, {PoolOrder::shuffled, "shuffled"}}};
 constexpr Names<ModelSource::Kind, 3> kKinds{{{ModelSource::Kind::preset, "preset"},
@@ -227,6 +228,7 @@ Json to_json(const Case& c) {
       {"batch", c.batch},
       {"threads", c.threads},
       {"pin", c.pin},
+      {"count", c.counted() ? Json(name_of(kCountings, c.count)) : Json(nullptr)},
       {"seed", c.seed},
       {"pool_order", name_of(kPoolOrders, c.pool_order)},
       {"tokens", name_of(kTokenModes, c.tokens)},
@@ -264,6 +266,7 @@ Case case_from_json(const Json& json) {
   r.get("batch", c.batch);
   r.get("threads", c.threads);
   r.get("pin", c.pin);
+  r.get("count", kCountings, c.count);
   r.get("seed", c.seed);
   r.get("pool_order", kPoolOrders, c.pool_order);
   r.get("tokens", kTokenModes, c.tokens);

@@ -19,6 +19,10 @@ enum class Level { model, attention };
 // `forced`: every engine gets the same given tokens. `greedy`: it gets its own argmax.
 enum class TokenMode { forced, greedy };
 
+// What a case gives in place of times. `callgrind`: executed instructions, under valgrind's tool of
+// that name, which has AVX2 at most and serves one thread.
+enum class Counting { none, callgrind };
+
 // Where the parameters come from.
 struct ModelSource {
   enum class Kind { preset, file, dir } kind = Kind::preset;
@@ -55,7 +59,8 @@ struct Case {
   int max_seq_len = 0;  // what the cache is made for
   int batch = 1;
   int threads = 1;
-  bool pin = false;   // each thread on a CPU of its own
+  bool pin = false;  // each thread on a CPU of its own
+  Counting count = Counting::none;
   uint64_t seed = 1;  // of tokens, or of synthetic q, k, v
   TokenMode tokens = TokenMode::forced;
   PoolOrder pool_order = PoolOrder::fresh;
@@ -68,6 +73,7 @@ struct Case {
   int committed() const { return first_rows() + gen_len - 1; }
   int seq_len() const { return prompt_len + gen_len; }
   bool has_prompt() const { return prompt_len > 0; }
+  bool counted() const { return count != Counting::none; }
 };
 
 // The record's "case" object, complete enough to make the case again (workers, --resume).
@@ -110,9 +116,9 @@ struct Prediction {
   double attend_flops_per_step = 0;  // of these, the attention's
 
   // Where the worker measures how fast the machine reads: as many bytes as a decode step reads, at
-  // most kMaxCeilingBytes; 0 where steps read no stored rows. Beside them as many again, read in
-  // pages of `ceiling_page_bytes` (a block of one layer), where the pool's order is shuffled; 0
-  // elsewhere.
+  // most kMaxCeilingBytes; 0 where steps read no stored rows, and where they are counted. Beside
+  // them as many again, read in pages of `ceiling_page_bytes` (a block of one layer), where the
+  // pool's order is shuffled; 0 elsewhere.
   int64_t ceiling_bytes = 0;
   int64_t ceiling_page_bytes = 0;
 };

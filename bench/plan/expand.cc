@@ -58,6 +58,13 @@ void complete_lengths(Values& values) {
   values.erase(prompt ? "workload.gen_len" : "workload.prompt_len");
 }
 
+// Counts are the same in every round.
+void complete_counting(Values& values, const std::string& path) {
+  if (values.count("count") == 0) return;
+  values["sampling.rounds"] = {derived(int64_t{1}, path)};
+  if (values.count("threads") == 0) values["threads"] = {derived(int64_t{1}, path)};
+}
+
 void resolve_paths(Values& values, const std::string& key, const std::string& path) {
   const auto it = values.find(key);
   if (it == values.end()) return;
@@ -149,6 +156,7 @@ class GroupBuilder {
     shapes_.build(choice, c);
     set_workload(c);
     set_lengths(c);
+    set_counting(c);
     set_layers(c);
     set_score(c);
     set_capacity(c);
@@ -205,6 +213,22 @@ class GroupBuilder {
           gen != nullptr ? *gen : at("workload.seq_len"), "workload.gen_len",
           "at attention level a run needs at least 2: the first token belongs to the context "
           "that is filled, the others are measured");
+    }
+  }
+
+  void set_counting(Case& c) const {
+    if (find("count") == nullptr) return;
+    c.count = Counting::callgrind;
+    if (c.threads != 1) {
+      fail_value(at("threads"), "threads",
+                 "a count needs 1 thread: several would count how long they wait for each other");
+    }
+    if (c.gen_len < 2) {
+      std::string key;
+      const Value& value = length_value(key);
+      fail_value(value, key,
+                 "a count needs at least 2 tokens to generate: the steps between them "
+                 "are what is counted");
     }
   }
 
@@ -383,6 +407,7 @@ bool advance(std::vector<size_t>& index, const std::vector<const Field*>& axes,
 void complete_values(Values& values, const std::string& path) {
   complete_source(values, path);
   complete_lengths(values);
+  complete_counting(values, path);
   resolve_paths(values, "model.file", path);
   resolve_paths(values, "model.dir", path);
   resolve_paths(values, "score.text", path);

@@ -239,6 +239,12 @@ std::vector<Field> make_fields() {
                       "Keeps each thread of a worker on a CPU of its own, in the order of the CPUs "
                       "that the process may use (Linux).");
 
+  Field count = derived(
+      choice("count", "", {"callgrind"},
+             "Counts the instructions of the decode steps under valgrind in place of timing them, "
+             "in one round: needs `threads: 1`. `--count` sets both."),
+      "none: steps are timed");
+
   std::vector<Field> all = {name, schema};
   const auto append = [&](std::vector<Field> part) {
     all.insert(all.end(), part.begin(), part.end());
@@ -247,7 +253,7 @@ std::vector<Field> make_fields() {
   append({axis(engines, "--engine"), axis(devices, "--device")});
   append(workload_fields());
   append(sampling_fields());
-  append({axis(threads, "--threads"), axis(pin)});
+  append({axis(threads, "--threads"), axis(pin), flagged(count, "--count")});
   append(score_fields());
   append({threshold_field()});
   return all;

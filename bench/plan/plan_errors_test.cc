@@ -8,6 +8,7 @@
 namespace kvmark {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -177,6 +178,14 @@ TEST(PlanErrors, LengthsThatDoNotFit) {
   EXPECT_EQ(
       first(plan_of("workload: {prompt_len: 100, gen_len: 29, max_seq_len: 128}\n")).max_seq_len,
       128);
+}
+
+TEST(PlanErrors, WhatCannotBeCounted) {
+  EXPECT_THAT(plan_error("count: callgrind\nthreads: [1, 2]\n"),
+              AllOf(StartsWith("plan.yaml:2:14: threads: "), HasSubstr("1 thread")));
+  EXPECT_THAT(plan_error("count: callgrind\nworkload: {gen_len: 1}\n"),
+              AllOf(StartsWith("plan.yaml:2:21: workload.gen_len: "), HasSubstr("at least 2")));
+  EXPECT_THAT(plan_error("count: perf\n"), HasSubstr("one of: callgrind"));
 }
 
 TEST(PlanErrors, Sources) {

@@ -191,6 +191,18 @@ TEST(Plan, PinningIsOfTheCase) {
   EXPECT_TRUE(plan.groups[1].cases[0].pin);
 }
 
+TEST(Plan, ACountTakesOneThreadAndOneRound) {
+  const Plan plan = plan_of("count: callgrind\nsampling: {rounds: 5}\n");
+  const Case& counted = plan.groups[0].cases[0];
+  EXPECT_TRUE(counted.counted());
+  EXPECT_EQ(counted.threads, 1);
+  EXPECT_EQ(plan.sampling.rounds, 1);
+  EXPECT_EQ(plan.as_run["count"], "callgrind");
+  const Case timed = plan_of("threads: 1\n").groups[0].cases[0];
+  EXPECT_NE(case_id(counted), case_id(timed)) << "a count is compared with counts alone";
+  EXPECT_EQ(case_id(case_from_json(to_json(counted))), case_id(counted));
+}
+
 TEST(Plan, WeightsAreF16ForFilesOnly) {
   EXPECT_EQ(first(plan_of("name: x\n")).source.weights, WeightType::f32);
   EXPECT_EQ(first(plan_of("model: {weights: {dtype: bf16, seed: 7}}\n")).source.weights,

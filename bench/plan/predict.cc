@@ -19,11 +19,15 @@ constexpr double kElementSeconds = 1e-9;    // making and storing a synthetic el
 // A byte of memory that is new to the process. A virtual machine may have to get it from its host,
 // which takes up to 2e-9, elsewhere it is a fifth of this.
 constexpr double kNewByteSeconds = 1e-9;
-constexpr double kOracleFlops = 2e9;         // the fp64 check
-constexpr int kCheckedSteps = 12;            // steps that it looks at
-constexpr int kCheckedHeads = 8;             // heads of a deep step
-constexpr double kCheckedRows = 1 << 19;     // positions of a step, all layers
-constexpr double kCeilingPasses = 25;        // over memory, to find the fastest way to read it
+constexpr double kOracleFlops = 2e9;      // the fp64 check
+constexpr int kCheckedSteps = 12;         // steps that it looks at
+constexpr int kCheckedHeads = 8;          // heads of a deep step
+constexpr double kCheckedRows = 1 << 19;  // positions of a step, all layers
+constexpr double kCeilingPasses = 25;     // over memory, to find the fastest way to read it
+// Everything takes so much longer under valgrind: 60 times for a cache in integers, 350 for
+// products of weights, as each multiply-add is a call of a function there.
+constexpr double kCountingFactor = 300;
+constexpr double kCountingStartSeconds = 2;  // to load the program there
 constexpr int64_t kProcessBytes = 32 << 20;  // program, libraries, stacks
 constexpr int64_t kThreadBytes = 32 << 20;   // a thread's buffers in the BLAS library
 
@@ -264,7 +268,7 @@ Prediction predict(const Case& c, int settle_steps) {
   p.weight_bytes_read_per_step = static_cast<int64_t>(mean_of.weight_bytes / steps);
   p.attend_flops_per_step = mean_of.attend_flops / steps;
   p.flops_per_step = (mean_of.dense_flops + mean_of.attend_flops) / steps;
-  if (keeps_rows(c) && c.gen_len > 1) {
+  if (keeps_rows(c) && c.gen_len > 1 && !c.counted()) {
     p.ceiling_bytes =
         std::min(p.kv_bytes_read_per_step + p.weight_bytes_read_per_step, kMaxCeilingBytes);
     p.ceiling_page_bytes = shuffled_block_bytes(c, spec);
@@ -283,6 +287,10 @@ Prediction predict(const Case& c, int settle_steps) {
             : model.fill_seconds();
   p.once_s = static_cast<double>(p.kv_live_bytes + ceilings_bytes) * kNewByteSeconds + start_s +
              model.verify_seconds(decode.seconds) + scoring.seconds + kCeilingPasses * ceiling_s;
+  if (c.counted()) {
+    p.round_s *= kCountingFactor;
+    p.once_s = kCountingFactor * p.once_s + kCountingStartSeconds;
+  }
   const int64_t first = c.first_rows(), last = c.committed();
   if (keeps_rows(c)) {
     p.positions_computed = whole ? last : last - first;

@@ -43,6 +43,19 @@ TEST(Predict, TheQuickstartIsSomeTwoAndAHalfTeraflop) {
   EXPECT_GT(recompute.round_s, 5 * cached.round_s);
 }
 
+TEST(Predict, ACountTakesLongerAndNeedsNoCeiling) {
+  Case c = case_of("contiguous", "seed-gqa", 256, 9);
+  const Prediction timed = predict(c, 0);
+  c.count = Counting::callgrind;
+  const Prediction counted = predict(c, 0);
+  EXPECT_GT(timed.ceiling_bytes, 0);
+  EXPECT_EQ(counted.ceiling_bytes, 0);
+  EXPECT_LT(counted.total_bytes, timed.total_bytes);
+  EXPECT_GT(counted.round_s, 60 * timed.round_s);
+  EXPECT_GT(counted.once_s, 60 * timed.once_s);
+  EXPECT_EQ(counted.flops_per_step, timed.flops_per_step);
+}
+
 TEST(Predict, FlopsOfOneDecodeStepByHand) {
   // gpt2, position 100 (101 rows seen): 12 · (4 · 768² + 8 · 768²) parameters and the output
   // matrix, 2 FLOPs each; 4 · 768 · 101 for the attention of a layer.

@@ -116,6 +116,10 @@ constexpr RecordField kFields[] = {
                   "Positions that the cache is made for."),
     setting_field("case.batch", integer, "batch", "Sequences that decode in lockstep."),
     setting_field("case.threads", integer, "threads", "Threads of the worker."),
+    setting_field("case.count", text, "count",
+                  "callgrind: instructions are counted under valgrind in place of times. Null: "
+                  "steps are timed.",
+                  "callgrind"),
     setting_field("case.seed", integer, "seed", "Of tokens, or of synthetic q, k and v."),
     setting_field("case.pool_order", text, "pool order",
                   "Order in which a paged engine hands out its blocks.", "fresh|shuffled"),
@@ -318,8 +322,23 @@ constexpr RecordField kFields[] = {
     detail_field("events", objects, "",
                  "What happened inside the engine: growth, copies on write, with position and "
                  "bytes."),
-    detail_field("counters", object, "",
-                 "Hardware counters by name; null where they were not read, for now everywhere."),
+    gated(0.01, 0,
+          exact("counters.instructions_per_step", number, "instructions/step", "", kSmaller,
+                "Instructions of a decode step under callgrind, mean of the steps. Null unless the "
+                "case has a `count`.")),
+    noisy("counters.hardware.instructions_per_step", number, "instructions/step", "", kNone,
+          "Instructions of a decode step by the processor's counters, all threads together and "
+          "user space only, waiting for each other included; mean of the steps, median of the "
+          "rounds."),
+    noisy("counters.hardware.cycles_per_step", number, "cycles/step", "", kSmaller,
+          "The same of cycles."),
+    noisy("counters.hardware.cache_misses_per_step", number, "cache misses/step", "", kSmaller,
+          "The same of misses in the last-level cache."),
+    noisy("counters.hardware.running_share", number, "counted share", "", kNone,
+          "Part of the time in which the counters ran, the smallest of events and rounds: below 1 "
+          "they took turns, and the counts are scaled up."),
+    detail_field("counters.hardware.missing_because", text, "",
+                 "Why one of the processor's counters is null, in words."),
     detail_field(
         "samples.round", numbers, "ms",
         "TPOT of each timed round in the order of the rounds (end to end where there is no "

@@ -39,11 +39,14 @@ constexpr std::array<Column, 5> kStepColumns = {
      {"p50", "ms", ""},
      {"p99", "ms", ""},
      {"TTFT", "ms", ""}}};
-constexpr std::array<Column, 7> kOtherColumns = {
+constexpr std::array<Column, 8> kOtherColumns = {
     {{"of ceiling", "% (GB/s)",
       "of ceiling: stored bytes that the attention reads, over its time, against a plain read of "
       "as "
       "many in the same rounds."},
+     {"instructions", "/step",
+      "instructions: of a decode step, counted under callgrind with 1 thread and AVX2 kernels; "
+      "compared with those of the same case alone, they say nothing about time."},
      {"KV live", "bytes", "KV live: committed rows."},
      {"reserved", "bytes", "reserved: allocated."},
      {"KV/token", "bytes", "KV/token: (live + tables)/positions."},
@@ -186,9 +189,10 @@ std::vector<Heading> columns_of(const Json& record) {
 }
 
 // Drops the columns of figures that no row has, if any row has figures at all.
-void drop_empty_columns(Section& section) {
-  constexpr size_t kFirst = 3;  // behind the names and the speed
-  for (size_t column = section.columns.size(); column-- > kFirst;) {
+// The speed stays, unless none was meant to be measured.
+void drop_empty_columns(Section& section, bool timed) {
+  const size_t first = timed ? 3 : 2;  // behind the names, and the speed
+  for (size_t column = section.columns.size(); column-- > first;) {
     const auto says_nothing = [column](const Row& row) {
       return !row.has_figures || row.cells[column] == kNothing;
     };
@@ -219,7 +223,8 @@ Section section_of(const Group& group, const std::vector<std::string>& varying, 
   for (Heading& column : section.columns) {
     if (column.title == "loss") column.definition = loss_definition(group);
   }
-  if (baseline) section.baseline = fmt::format("speed-up against {}", name_of(*baseline));
+  const bool timed = value_at(*group.front(), "case.count").is_null();
+  if (baseline && timed) section.baseline = fmt::format("speed-up against {}", name_of(*baseline));
   std::vector<std::pair<std::string, std::vector<std::string>>> runs;  // by length, in order
   for (const Json* record : group) {
     const auto base = baselines.find(length_key(*record));
@@ -237,7 +242,7 @@ Section section_of(const Group& group, const std::vector<std::string>& varying, 
     if (runs.empty() || runs.back().first != context) runs.push_back({context, {}});
     runs.back().second.push_back(std::move(whole));
   }
-  drop_empty_columns(section);
+  drop_empty_columns(section, timed);
   for (const auto& [context, engines] : runs) {
     section.lines.push_back(fmt::format("whole run of {}: {}", context, fmt::join(engines, ", ")));
   }

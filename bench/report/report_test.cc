@@ -66,6 +66,26 @@ TEST(Table, ShowsWhatIsReachedOfTheCeilingWhereAnyRowHasIt) {
               AllOf(HasSubstr("| of ceiling, % (GB/s) |"), HasSubstr("| 94.4 (41.2) |")));
 }
 
+TEST(Table, CountedRowsStandByThemselvesWithoutColumnsOfTimes) {
+  std::vector<Json> records = quickstart();
+  records.push_back(row("contiguous/int8:g32", "compressed", 1));
+  Json& counted = records.back();
+  for (const char* timed : {"latency", "throughput", "samples"}) {
+    counted[timed] = empty_record()[timed];
+  }
+  counted["case"]["count"] = "callgrind";
+  counted["counters"]["instructions_per_step"] = 113809.4;
+  const std::string both = table(records);
+  EXPECT_THAT(both,
+              AllOf(HasSubstr("· count callgrind"), HasSubstr("instructions: of a decode step")));
+  EXPECT_THAT(line_with(both, "compressed"), AllOf(HasSubstr("113809"), Not(HasSubstr("—"))));
+  EXPECT_THAT(line_with(both, "recompute"), Not(HasSubstr("instructions")));
+  const std::string alone = table({&counted, 1});
+  EXPECT_THAT(alone, Not(HasSubstr("TPOT mean")));
+  EXPECT_THAT(alone, Not(HasSubstr("speed-up against")));
+  EXPECT_THAT(table(quickstart()), Not(HasSubstr("instructions")));
+}
+
 TEST(Table, MarksAFractionThatNoReadCanReach) {
   std::vector<Json> records = quickstart();
   records[1]["work"]["bandwidth_fraction"] = 1.04;

@@ -122,7 +122,8 @@ bool is_ok(const Json& record) { return value_at(record, "status") == "ok"; }
 bool has_figures(const Json& record) {
   if (value_at(record, "status") != "invalid") return is_ok(record);
   const Json& latency = value_at(record, "latency");
-  return value_at(record, "accuracy.correct.passed") == true &&
+  if (value_at(record, "accuracy.correct.passed") != true) return false;
+  return !value_at(record, "counters.instructions_per_step").is_null() ||
          std::any_of(latency.begin(), latency.end(), [](const Json& v) { return !v.is_null(); });
 }
 
@@ -191,6 +192,7 @@ Row row_of(const Json& record, std::string engine, const Json* baseline) {
   add("latency.itl_ms.p99", human_number);
   add("latency.ttft_ms.p50", human_number);
   row.cells.push_back(ceiling_cell(record));
+  add("counters.instructions_per_step", human_number);
   add("memory.kv_live_bytes", human_bytes);
   add("memory.kv_reserved_bytes", human_bytes);
   add("memory.kv_bytes_per_token", human_bytes);

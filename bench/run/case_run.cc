@@ -6,6 +6,7 @@
 #include "bench/record/environment.h"
 #include "bench/record/record.h"
 #include "bench/record/stats.h"
+#include "bench/run/callgrind.h"
 #include "bench/run/interrupt.h"
 
 namespace kvmark {
@@ -107,8 +108,9 @@ bool CaseRun::start_as_reference(const std::string& path) {
 
 void CaseRun::prepare() {
   outcome_.started = utc_now();
-  worker_ =
-      std::make_unique<WorkerProcess>(context_.worker, case_label(case_), context_.log_path());
+  const WorkerCommand command =
+      case_.counted() ? under_callgrind(context_.worker, counts_path()) : context_.worker;
+  worker_ = std::make_unique<WorkerProcess>(command, case_label(case_), context_.log_path());
   const Json sampling = {{"settle_steps", context_.sampling.settle_steps}};
   outcome_.ready = ask({{"cmd", "prepare"}, {"case", to_json(case_)}, {"sampling", sampling}},
                        "ready", predicted_.once_s);
@@ -162,6 +164,7 @@ void CaseRun::finish() {
     outcome_.totals = ask({{"cmd", "finish"}}, "totals", 0);
     worker_->wait_for_exit(kFinishSeconds);
     outcome_.stop_reason = stop_reason_;
+    if (case_.counted()) outcome_.instructions = read_callgrind(counts_path());
     const Json& verified = outcome_.verified;
     std::string missed;
     for (const std::string& gate : missed_gates(case_.gate, verified.value("loss", Json()))) {
@@ -179,6 +182,10 @@ void CaseRun::guarded(Step step) {
   } catch (const WorkerFailed& e) {
     end("failed", e.what());
   }
+}
+
+std::string CaseRun::counts_path() const {
+  return fmt::format("{}/callgrind.out.{}", context_.folder, case_id(case_));
 }
 
 Json CaseRun::ask(Json command, const char* expected, double predicted_s) {

@@ -91,6 +91,7 @@ class CaseRun {
   nlohmann::ordered_json ask(nlohmann::ordered_json command, const char* expected,
                              double predicted_s);
   void end(const char* status, std::optional<std::string> reason);
+  std::string counts_path() const;  // callgrind's file, which stays in the run's folder
 
   const Case& case_;
   const Prediction predicted_;

@@ -5,7 +5,8 @@
 namespace kvmark {
 
 Ceilings::Ceilings(const Case& c, const Prediction& predicted, ThreadPool& pool)
-    : pool_(pool), computes_(c.engine.layout == LayoutKind::recompute && c.gen_len > 1) {
+    : pool_(pool),
+      computes_(c.engine.layout == LayoutKind::recompute && c.gen_len > 1 && !c.counted()) {
   if (predicted.ceiling_bytes == 0) return;
   read_.emplace(pool, predicted.ceiling_bytes);
   if (predicted.ceiling_page_bytes == 0) return;

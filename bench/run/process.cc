@@ -118,8 +118,9 @@ void Fd::reset(int fd) {
   fd_ = fd;
 }
 
-// The link, not its target: it still names this program after a rebuild has replaced the file.
-WorkerCommand own_worker_command() { return {"/proc/self/exe", "worker"}; }
+// The link, not its target: it still names this program after a rebuild has replaced the file. Not
+// /proc/self, which in a program that starts the worker would be that one.
+WorkerCommand own_worker_command() { return {fmt::format("/proc/{}/exe", getpid()), "worker"}; }
 
 WorkerProcess::WorkerProcess(const WorkerCommand& command, std::string label,
                              const std::string& log_path)

@@ -19,6 +19,11 @@ using Json = nlohmann::ordered_json;
 // Without a cache nothing is held between steps, and no stored bytes are read.
 bool keeps_rows(const Case& c) { return c.engine.layout != LayoutKind::recompute; }
 
+// Times under valgrind say nothing.
+bool is_timed(const Case& c, const CaseOutcome& o) {
+  return !o.samples.empty() && !o.void_timing && !c.counted();
+}
+
 // Missing and null alike are nothing.
 std::optional<double> number(const Json& object, const char* key) {
   if (!object.is_object()) return {};
@@ -124,6 +129,30 @@ void fill_timing(const Case& c, const CaseOutcome& o, Json& record) {
   }
 }
 
+// What callgrind counted, in all rounds together.
+void fill_instructions(const CaseOutcome& o, Json& record) {
+  const size_t steps = pooled(o.samples, "itl_ms").size();
+  if (!o.instructions || steps == 0) return;
+  record["counters"]["instructions_per_step"] =
+      static_cast<double>(*o.instructions) / static_cast<double>(steps);
+}
+
+// What the processor's counters said: the median of the rounds, of the share the smallest.
+void fill_hardware_counters(const CaseOutcome& o, Json& record) {
+  std::vector<Json> rounds;
+  for (const Json& s : o.samples) rounds.push_back(part(s, "counters"));
+  if (rounds.empty()) return;
+  Json& hardware = record["counters"]["hardware"];
+  for (const char* key : {"instructions_per_step", "cycles_per_step", "cache_misses_per_step"}) {
+    if (const auto count = median(per_round(rounds, key))) hardware[key] = *count;
+  }
+  const std::vector<double> shares = per_round(rounds, "running_share");
+  if (!shares.empty()) {
+    hardware["running_share"] = *std::min_element(shares.begin(), shares.end());
+  }
+  hardware["missing_because"] = part(rounds.front(), "missing_because");
+}
+
 void fill_memory(const Case& c, const CaseOutcome& o, Json& record) {
   Json& memory = record["memory"];
   copy(o.ready, {"weight_bytes"}, memory);
@@ -132,6 +161,8 @@ void fill_memory(const Case& c, const CaseOutcome& o, Json& record) {
        {"kv_live_bytes", "kv_reserved_bytes", "kv_peak_bytes", "kv_payload_bytes", "kv_scale_bytes",
         "kv_table_bytes", "weight_bytes", "peak_rss_bytes", "huge_page_bytes", "timeline"},
        memory);
+  // Valgrind's own memory is among them.
+  if (c.counted()) memory["peak_rss_bytes"] = memory["huge_page_bytes"] = nullptr;
 
   const auto live = number(measured, "kv_live_bytes");
   const auto reserved = number(measured, "kv_reserved_bytes");
@@ -207,7 +238,7 @@ void fill_work(const Case& c, const Sampling& sampling, const CaseOutcome& o, Js
   work["kv_bytes_read_per_step"] = predicted.kv_bytes_read_per_step;
   work["weight_bytes_read_per_step"] = predicted.weight_bytes_read_per_step;
   work["flops_per_step"] = predicted.flops_per_step;
-  if (o.void_timing) return;
+  if (!is_timed(c, o)) return;
   if (!keeps_rows(c)) {
     return fill_ceiling(o.samples, predicted.attend_flops_per_step, "fma_gflop_per_s",
                         "fma_gflop_per_s", "flop_fraction", work);
@@ -273,11 +304,15 @@ Json build_record(const Case& c, const Sampling& sampling, const RowIdentity& id
   record["sampling"]["interleaved"] = o.interleaved;
   if (o.stop_reason) record["sampling"]["stop_reason"] = *o.stop_reason;
 
-  if (!o.samples.empty() && !o.void_timing) fill_timing(c, o, record);
+  if (is_timed(c, o)) {
+    fill_timing(c, o, record);
+    fill_hardware_counters(o, record);
+  }
+  if (!o.void_timing) fill_instructions(o, record);
   fill_memory(c, o, record);
   fill_accuracy(c, o, record);
   fill_work(c, sampling, o, record);
-  const std::optional<Probes> probes = total_probes(o);
+  const std::optional<Probes> probes = c.counted() ? std::nullopt : total_probes(o);
   if (probes) record["probes"] = to_json(*probes);
 
   record["events"] = Json::array();

@@ -21,9 +21,10 @@ struct CaseOutcome {
   std::optional<std::string> reason;
   std::string started;  // when its worker was, as from utc_now(); "": never
   Json ready, verified, totals;
-  std::vector<Json> samples;  // one a round, in order
-  bool void_timing = false;   // the figures are of a wrong computation: leave them out
-  bool interleaved = false;   // its rounds alternated with those of the group's other cases
+  std::optional<int64_t> instructions;  // of all timed steps of a counted case
+  std::vector<Json> samples;            // one a round, in order
+  bool void_timing = false;             // the figures are of a wrong computation: leave them out
+  bool interleaved = false;  // its rounds alternated with those of the group's other cases
   std::optional<std::string> stop_reason;  // width | cap | budget | single
   std::vector<Json> events;                // of the harness, besides the engine's own
   std::vector<std::string> unstable;  // why its timings deserve doubt, besides the environment's

@@ -103,6 +103,44 @@ TEST_F(RecordBuilderTest, OneTokenHasNoTpot) {
   EXPECT_THAT(record["samples"]["round"], ElementsAre(20));
 }
 
+TEST_F(RecordBuilderTest, HardwareCountersAreMediansAndTheSmallestShare) {
+  outcome_.samples = {round(2, 3), round(2, 3), round(2, 3)};
+  const double instructions[] = {300, 100, 200}, shares[] = {1, 0.5, 0.75};
+  for (int i = 0; i < 3; ++i) {
+    outcome_.samples[i]["counters"] = {{"instructions_per_step", instructions[i]},
+                                       {"cycles_per_step", nullptr},
+                                       {"running_share", shares[i]},
+                                       {"missing_because", "no cycles here"}};
+  }
+  const Json counters = build()["counters"];
+  EXPECT_EQ(counters["hardware"]["instructions_per_step"], 200);
+  EXPECT_TRUE(counters["hardware"]["cycles_per_step"].is_null());
+  EXPECT_EQ(counters["hardware"]["running_share"], 0.5);
+  EXPECT_EQ(counters["hardware"]["missing_because"], "no cycles here");
+  EXPECT_TRUE(counters["instructions_per_step"].is_null());
+}
+
+TEST_F(RecordBuilderTest, ACountedCaseHasInstructionsAndNoTimes) {
+  case_.count = Counting::callgrind;
+  outcome_.samples = {round(2, 3)};
+  outcome_.samples[0]["ceiling"] = {{"read_gb_per_s", 10.0}};
+  outcome_.samples[0]["probes"]["run_delay_ms"] = 1e6;
+  outcome_.totals = {{"memory", {{"kv_live_bytes", 8000}, {"peak_rss_bytes", 1 << 30}}}};
+  outcome_.instructions = 30;
+  const Json record = build();
+  EXPECT_EQ(record["counters"]["instructions_per_step"], 10);
+  for (const char* timed : {"latency", "throughput", "profile", "probes", "samples"}) {
+    for (const auto& [key, value] : record[timed].items()) {
+      EXPECT_TRUE(value.is_null()) << timed << "." << key;
+    }
+  }
+  EXPECT_TRUE(record["work"]["attend_gb_per_s"].is_null());
+  EXPECT_TRUE(record["work"]["read_ceiling_gb_per_s"].is_null());
+  EXPECT_TRUE(record["memory"]["peak_rss_bytes"].is_null()) << "valgrind's is in it";
+  EXPECT_EQ(record["memory"]["kv_live_bytes"], 8000);
+  EXPECT_THAT(record["env"]["unstable"], Not(Contains("threads had to wait for a core")));
+}
+
 TEST_F(RecordBuilderTest, KeptGapsAreBounded) {
   case_.gen_len = 10001;
   case_.max_seq_len = 16384;

@@ -15,6 +15,7 @@
 #include "bench/record/probes.h"
 #include "bench/record/record.h"
 #include "bench/report/report.h"
+#include "bench/run/callgrind.h"
 #include "bench/run/dry_run.h"
 #include "bench/run/group_run.h"
 #include "bench/run/interrupt.h"
@@ -79,6 +80,12 @@ std::vector<std::string> case_ids_of(const std::vector<Plan>& plans) {
     }
   }
   return ids;
+}
+
+bool any_counted(const std::vector<Plan>& plans) {
+  return std::any_of(plans.begin(), plans.end(), [](const Plan& plan) {
+    return !plan.groups.empty() && plan.groups.front().cases.front().counted();
+  });
 }
 
 // All cases of all plans, group by group; rows go to the folder as they come.
@@ -194,6 +201,7 @@ ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
   }
 
   check_history(request.history);
+  if (any_counted(plans)) check_valgrind();
 
   const std::string name = joined_name(plans);
   Planned planned;

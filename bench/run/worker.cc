@@ -144,6 +144,10 @@ class Worker {
     reply["decode_ms"] = decode;
     reply["profile"] = samples.profile;
     reply["probes"] = to_json(samples.probes);
+    reply["counters"] = samples.itl_ms.empty()
+                            ? Json()
+                            : counters_json(samples.counts, static_cast<int>(samples.itl_ms.size()),
+                                            workload_->counters().missing_because());
     reply["ceiling"] = ceilings_ ? ceilings_->measure() : Json();
     return reply;
   }

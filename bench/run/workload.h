@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/plan/case.h"
+#include "bench/record/counters.h"
 #include "bench/record/probes.h"
 #include "bench/record/profiler.h"
 #include "bench/run/extra_work.h"
@@ -39,6 +40,7 @@ struct RoundSamples {
   std::string digest;
   nlohmann::ordered_json profile;
   Probes probes;                   // of the timed part
+  Counts counts;                   // of the decode steps
   int64_t positions_computed = 0;  // of one sequence
   Footprint footprint;             // when the last token had been generated
   std::vector<Event> events;
@@ -63,6 +65,7 @@ class Workload {
   int64_t weight_bytes() const { return model_ ? model_->weight_bytes() : 0; }
   // Null at attention level.
   ModelRunner* model() { return model_; }
+  const HardwareCounters& counters() const { return counters_; }
 
   // A timed round, settle steps before it; with extra work the first one has one more before it,
   // which says how long a step takes.
@@ -95,12 +98,14 @@ class Workload {
   void to_start(StepObserver* watch = nullptr);
   void first_step(Outputs outputs, StepObserver* observer);
   void decode_step(int step, StepObserver* observer);
+  void timed_step(int step, StepProfiler& profiler);
   void feed(int first, int rows, Outputs outputs, StepObserver* observer);
   bool keeps_rows() const;
 
   const Case case_;
   const Case rounds_case_;  // without the scoring, which takes larger engines
   int settle_steps_;
+  HardwareCounters counters_;  // before the threads that they count
   ThreadPool pool_;
   ExtraWork extra_work_;
   std::unique_ptr<KvEngine> engine_;
