@@ -13,7 +13,6 @@
 namespace kvmark {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 using Json = nlohmann::ordered_json;
