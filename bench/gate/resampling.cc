@@ -21,7 +21,7 @@ double visit_sigma(const RecordedRounds& rounds, int row) {
 
 Resampler::Resampler(const RecordedRounds& rounds, const ProcedureOptions& options, uint64_t seed)
     : rounds_(rounds), options_(options), random_(seed) {
-  check(rounds.size() >= kBlockRounds && !rounds[0].empty(), "{} rounds to draw from",
+  check(rounds.size() >= kFewestRounds && !rounds[0].empty(), "{} rounds to draw from",
         rounds.size());
 }
 

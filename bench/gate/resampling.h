@@ -23,8 +23,10 @@ double visit_sigma(const RecordedRounds& rounds, int row);
 class Resampler {
  public:
   static constexpr int kBlockRounds = 4;
+  // Fewer would be the same few blocks again and again.
+  static constexpr int kFewestRounds = 20;
 
-  // At least kBlockRounds rounds, all of as many rows, at least one.
+  // At least kFewestRounds rounds, all of as many rows, at least one.
   Resampler(const RecordedRounds& rounds, const ProcedureOptions& options, uint64_t seed);
 
   // The rows found slower in `runs` runs without a change: how many runs had any.

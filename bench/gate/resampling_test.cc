@@ -44,8 +44,8 @@ TEST(Resampler, ABuildThatIsAlwaysSlowerIsRed) {
   EXPECT_EQ(Resampler(rounds, {}, 1).red_runs(50), 50) << "a twin that is slower is a false alarm";
 }
 
-TEST(Resampler, NeedsABlock) {
-  const RecordedRounds rounds = record(3, 2, 0.01);
+TEST(Resampler, NeedsRounds) {
+  const RecordedRounds rounds = record(19, 2, 0.01);
   EXPECT_THROW(Resampler(rounds, {}, 1), LogicError);
 }
 

@@ -15,6 +15,7 @@
 #include "bench/gate/resampling.h"
 #include "bench/gate/timed_rows.h"
 #include "bench/record/json_lines.h"
+#include "bench/record/stats.h"
 #include "bench/run/interrupt.h"
 #include "bench/run/run_folder.h"
 
@@ -132,8 +133,11 @@ class Selftest {
     const RecordedRounds rounds = recorded();
     out_ << fmt::format("{} rows, {} pairs of visits without a change\n", rows_.size(),
                         log_.count("pair"));
-    if (rounds.size() < Resampler::kBlockRounds) {
-      out_ << "too few pairs to say anything about this machine\n";
+    if (rounds.size() < Resampler::kFewestRounds) {
+      out_ << fmt::format(
+          "too few to say anything about this machine: expected at least {} for "
+          "each row; go on with --pairs {} -o {}\n",
+          Resampler::kFewestRounds, Resampler::kFewestRounds * rows_.size(), folder_);
       return kExitUndecided;
     }
     const double sigma = report_sigma(rounds);
@@ -142,8 +146,8 @@ class Selftest {
     const Share found = resample(resampler, request_.slowdown);
     out_ << fmt::format("false alarms, whole runs:  {}\n", text_of(red_runs()))
          << fmt::format("false alarms, resampled:   {}\n", text_of(red))
-         << fmt::format("{:.3g} % slower found:      {}\n", 100 * request_.slowdown,
-                        text_of(slowed_runs()))
+         << fmt::format("{:.3g} % slower found:      {}{}\n", 100 * request_.slowdown,
+                        text_of(slowed_runs()), slowed_by())
          << fmt::format("the same, resampled:       {}\n", text_of(found));
     report_smallest(resampler);
     if (sigma > kPromisedSigma) {
@@ -281,6 +285,13 @@ class Selftest {
     Share found{0, log_.count("slowed")};
     for (const Json& run : log_.of_kind("slowed")) found.hits += run["found"].get<bool>();
     return found;
+  }
+
+  // How much slower the slowed runs were: whether the extra work was what it should be.
+  std::string slowed_by() const {
+    std::vector<double> changes;
+    for (const Json& run : log_.of_kind("slowed")) changes.push_back(run["change"]);
+    return changes.empty() ? "" : fmt::format(", by {:.1f} %", 100 * *summarize(changes).p50);
   }
 
   static Share resample(Resampler& resampler, double slowdown) {

@@ -23,7 +23,7 @@ class SelftestTest : public testing::Test {
         << "name: one\nmodel: {preset: seed-gqa}\nengines: [contiguous, paged]\n"
         << "workload: {prompt_len: 4, gen_len: 4, max_seq_len: 64}\nthreads: 1\n";
     request_.folder = folder_ / "test";
-    request_.pairs = 9;
+    request_.pairs = 39;
     request_.runs = 1;
     request_.injected = 2;
     request_.visit.min_steps = 3;
@@ -63,12 +63,12 @@ class SelftestTest : public testing::Test {
 
 TEST_F(SelftestTest, MeasuresResamplesAndSaysWhatItSaw) {
   EXPECT_EQ(go(), kExitUndecided) << "slowdowns should have been found here, but were not";
-  EXPECT_EQ(lines("pair").size(), 10u) << "whole rounds of two rows";
+  EXPECT_EQ(lines("pair").size(), 40u) << "whole rounds of two rows";
   EXPECT_EQ(lines("pair")[3]["row"], 1);
   EXPECT_EQ(lines("pair")[3]["first"], "new") << "of the second round";
   EXPECT_EQ(lines("run").size(), 1u);
   EXPECT_EQ(lines("slowed").size(), 2u);
-  EXPECT_EQ(visits(), 2 * 10 + 2 * 2 * 5 + 2 * 2 * 5);
+  EXPECT_EQ(visits(), 2 * 40 + 2 * 2 * 5 + 2 * 2 * 5);
   EXPECT_THAT(out_.str(), HasSubstr("whole runs:  0 of 1 (95 %: 0.00–97.50 %)"));
   EXPECT_THAT(out_.str(), HasSubstr("5 % slower found:      0 of 2"));
   EXPECT_THAT(out_.str(), HasSubstr("NOT seen"));
@@ -94,7 +94,7 @@ TEST_F(SelftestTest, AnInterruptKeepsWhatIsThere) {
   EXPECT_THAT(err_.str(), HasSubstr("-o "));
   script_.erase("engines");
   go();
-  EXPECT_EQ(lines("pair").size(), 10u);
+  EXPECT_EQ(lines("pair").size(), 40u);
 }
 
 TEST_F(SelftestTest, AnotherTestsFolderIsRefused) {

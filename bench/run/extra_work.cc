@@ -32,9 +32,6 @@ void ExtraWork::calibrate(double step_ms) {
   operations_ = std::max<int64_t>(1, static_cast<int64_t>(share_ * step_ms / fastest_ms * kTrial));
 }
 
-void ExtraWork::run() const {
-  if (operations_ == 0) return;
-  pool_.run(pool_.threads(), [this](int, int) { operate(operations_); });
-}
+void ExtraWork::run() const { operate(operations_); }
 
 }  // namespace kvmark

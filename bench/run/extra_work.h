@@ -3,17 +3,16 @@
 
 #include <cstdint>
 
-#include "engines/core/thread_pool.h"
-
 namespace kvmark {
 
-// Arithmetic that adds a part of a step's time to each step, on all threads at once, so that none
-// falls asleep meanwhile. It is work, a number of operations fixed once, and not a wait for a time:
-// what slows the machine down slows it too.
+// Arithmetic that adds a part of a step's time to each step, on the thread that runs the steps: it
+// needs no turn of the pool, which would take longer than the work in a short step. It is work, a
+// number of operations fixed once, and not a wait for a time: what slows the machine down slows it
+// too.
 class ExtraWork {
  public:
   // `share` of a step, ≥ 0; 0 does nothing.
-  ExtraWork(double share, ThreadPool& pool) : share_(share), pool_(pool) {}
+  explicit ExtraWork(double share) : share_(share) {}
 
   // Not yet calibrated, and there is something to do.
   bool due() const { return share_ > 0 && operations_ == 0; }
@@ -24,8 +23,7 @@ class ExtraWork {
 
  private:
   double share_;
-  ThreadPool& pool_;
-  int64_t operations_ = 0;  // of each thread
+  int64_t operations_ = 0;
 };
 
 }  // namespace kvmark

@@ -98,7 +98,7 @@ Workload::Workload(const Case& c, int settle_steps, double extra_work)
       rounds_case_(without_score(c)),
       settle_steps_(settle_steps),
       pool_(c.threads, c.pin ? ThreadPool::Pinning::cpu_each : ThreadPool::Pinning::none),
-      extra_work_(extra_work, pool_),
+      extra_work_(extra_work),
       engine_(make_engine(rounds_case_)),
       sampled_(c.gen_len) {
   if (c.level == Level::model) {

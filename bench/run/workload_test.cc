@@ -196,8 +196,7 @@ TEST(Workload, ExtraWorkChangesNothingButTime) {
 }
 
 TEST(ExtraWork, IsDueUntilItIsCalibrated) {
-  ThreadPool pool(2);
-  ExtraWork none(0, pool), some(0.05, pool);
+  ExtraWork none(0), some(0.05);
   EXPECT_FALSE(none.due());
   none.run();
   EXPECT_TRUE(some.due());
