@@ -30,7 +30,7 @@ constexpr double kPairSeconds = 0.8;  // for the progress line's first guess
 class Ab {
  public:
   Ab(const AbRequest& request, std::ostream& err)
-      : request_(request), err_(err), plan_(load_plan(request.config, request.overrides)) {
+      : request_(request), err_(err), plan_(timed_plan(request.config, request.overrides)) {
     folder_ = request.folder.empty() ? default_run_folder("ab-" + plan_.name) : request.folder;
     Planned planned{{plan_.as_run}, {}};
     for (const Group& group : plan_.groups) {

@@ -105,7 +105,7 @@ class Selftest {
   Selftest(const SelftestRequest& request, std::ostream& out)
       : request_(request),
         out_(out),
-        plan_(load_plan(request.config, request.overrides)),
+        plan_(timed_plan(request.config, request.overrides)),
         rows_(rows_of(plan_)),
         folder_(request.folder.empty() ? default_run_folder("selftest-" + plan_.name)
                                        : request.folder),

@@ -193,4 +193,15 @@ Visit VisitPairs::undisturbed(const Binary& binary, const Case& c) {
   }
 }
 
+Plan timed_plan(const std::string& config, const std::vector<Override>& overrides) {
+  Plan plan = load_plan(config, overrides);
+  if (plan.counted()) {
+    throw UsageError(fmt::format(
+        "{}: its `count` gives no times to judge by; leave it out, or count both builds "
+        "by `kvmark run` and compare the two runs by `kvmark compare`",
+        config));
+  }
+  return plan;
+}
+
 }  // namespace kvmark

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/plan/case.h"
+#include "bench/plan/plan.h"
 #include "bench/run/case_run.h"
 #include "bench/run/process.h"
 
@@ -83,5 +84,8 @@ struct SideFailed : RuntimeError {
   SideFailed(const std::string& what, bool is_base) : RuntimeError(what), base(is_base) {}
   bool base;
 };
+
+// The plan of a gate. Throws UsageError, also for one that counts: visits measure time.
+Plan timed_plan(const std::string& config, const std::vector<Override>& overrides);
 
 }  // namespace kvmark

@@ -183,5 +183,17 @@ TEST(OpenBinary, TellsWhatIsNoBuildOfKvmark) {
   EXPECT_THAT(open_binary(fake).worker, ElementsAre(fake, "worker"));
 }
 
+TEST_F(VisitTest, APlanThatCountsHasNoTimesToJudgeBy) {
+  const std::string path = folder_ / "plan.yaml";
+  std::ofstream(path) << "threads: 1\n";
+  EXPECT_EQ(timed_plan(path, {}).name, "plan");
+  try {
+    timed_plan(path, {{"--set", "count", "callgrind"}});
+    ADD_FAILURE() << "a count is no time";
+  } catch (const UsageError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("kvmark compare"));
+  }
+}
+
 }  // namespace
 }  // namespace kvmark

@@ -29,6 +29,9 @@ struct Plan {
   Sampling sampling;
   std::vector<Group> groups;
   nlohmann::ordered_json as_run;  // the plan with every default and override written out
+
+  // Its cases give counts in place of times.
+  bool counted() const { return !groups.empty() && groups.front().cases.front().counted(); }
 };
 
 // `key` is an axis or field by its dotted path in the plan or its flag's name ("workload.seq_len",
