@@ -42,7 +42,7 @@ Diagnosis healthy() {
   d.reads = {
       {"L2", 512 << 10, 1, 200.0}, {"L2", 512 << 10, 8, 1600.0}, {"DRAM", 256 << 20, 1, 40.0}};
   d.fma = {{"AVX3", 1, 250.0}, {"AVX2", 1, 125.0}};
-  d.harness = {.step_ms = 0.4, .clock_reads = 26, .step_cost_us = 1};
+  d.harness = {.step_ms = 0.4, .clock_reads = 26, .share = 0.004, .share_ci95 = {0.003, 0.005}};
   d.noise = {.visits = 16,
              .repeated = 0,
              .visit_sigma = 0.01,
@@ -115,7 +115,15 @@ TEST(Findings, EachDiseaseIsFoundWithAnAdvice) {
          d.machine.clock_source = "hpet";
          d.clock.overhead_ns = 900;
        }},
-      {"harness", Severity::warn, "2.00 %", [](Diagnosis& d) { d.harness.step_cost_us = 8; }},
+      {"harness", Severity::warn, "2.0 % (1.5 to 2.5 %)",
+       [](Diagnosis& d) {
+         d.harness.share = 0.02;
+         d.harness.share_ci95 = {0.015, 0.025};
+       }},
+      {"harness", Severity::note, "0.4 % (-1.0 to 1.8 %)",
+       [](Diagnosis& d) {
+         d.harness.share_ci95 = {-0.010, 0.018};
+       }},
       {"counters", Severity::note, "4: not for this user",
        [](Diagnosis& d) { d.machine.perf_event_paranoid = 4; }},
       {"counters", Severity::note, "no counters", [](Diagnosis& d) { d.machine.counters = false; }},
@@ -190,7 +198,8 @@ TEST(DoctorJson, HoldsTheFiguresAndNullForTheUnknown) {
   EXPECT_EQ(json["machine"]["caches"][1]["bytes"], 1 << 20);
   EXPECT_EQ(json["ceilings"]["read"][1]["read_gb_per_s"], 1600.0);
   EXPECT_EQ(json["ceilings"]["fma"][0]["fma_gflop_per_s"], 250.0);
-  EXPECT_DOUBLE_EQ(json["harness"]["step_cost_share"], 0.0025);
+  EXPECT_EQ(json["harness"]["step_cost_share"], 0.004);
+  EXPECT_EQ(json["harness"]["step_cost_share_ci95"][1], 0.005);
   EXPECT_EQ(json["noise"]["visit_sigma"], 0.01);
   EXPECT_EQ(json["noise"]["smallest_slowdown_48_pairs"], smallest_slowdown(0.01, 48));
   EXPECT_EQ(json["findings"].size(), judge(d).size());

@@ -1,88 +1,49 @@
 #include "bench/doctor/harness_cost.h"
 
-#include <algorithm>
-#include <array>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "bench/record/clock.h"
 #include "bench/record/profiler.h"
 #include "bench/record/stats.h"
 #include "bench/run/step_runner.h"
-#include "bench/run/workload.h"
+#include "engines/core/check.h"
 #include "engines/cpu/cpu_engine.h"
 
 namespace kvmark {
 namespace {
 
-constexpr int kSettleSteps = 8;
-constexpr int kLoops = 15, kSteps = 2000;
+constexpr int kPairs = 600;
 
-// The calls of one step, in order: a layer, or a phase.
-class CallList : public StepObserver {
+// Counts the phases that are entered, each with one look at the clock.
+class PhaseCounter : public StepObserver {
  public:
-  void enter(Phase phase) override { calls_.push_back({phase, -1, {}}); }
-  void enter_layer(int layer) override { calls_.push_back({std::nullopt, layer, {}}); }
-  void attended(int layer, Outputs, std::span<const Piece>, Tensor, Tensor, Tensor,
-                Tensor out) override {
-    calls_.push_back({std::nullopt, layer, out});
+  int phases = 0;
+  void enter(Phase) override { ++phases; }
+};
+
+// One step at one position, over and over.
+class RepeatedStep {
+ public:
+  RepeatedStep(const Case& c, ThreadPool& pool)
+      : engine_(make_cpu_engine(c.engine, kv_spec_of(c), pool, {})),
+        runner_(c, pool),
+        piece_{engine_->open(), 0, 1} {
+    for (; piece_.first < c.committed() / 2; ++piece_.first) run(nullptr);
   }
 
-  int phases() const {
-    return static_cast<int>(std::count_if(calls_.begin(), calls_.end(),
-                                          [](const Call& call) { return call.phase.has_value(); }));
-  }
-
-  void replay(StepObserver& observer) const {
-    for (const Call& call : calls_) {
-      if (call.phase) {
-        observer.enter(*call.phase);
-      } else if (call.out.data == nullptr) {
-        observer.enter_layer(call.layer);
-      } else {
-        observer.attended(call.layer, Outputs::last, {}, {}, {}, {}, call.out);
-      }
+  void run(StepObserver* observer) {
+    if (const auto refusal = engine_->truncate(piece_.seq, piece_.first)) {
+      throw RuntimeError("doctor: a step cannot be repeated: " + refusal->reason);
     }
+    runner_.step(*engine_, {&piece_, 1}, Outputs::last, observer);
   }
 
  private:
-  struct Call {
-    std::optional<Phase> phase;
-    int layer;
-    Tensor out;
-  };
-  std::vector<Call> calls_;
+  const std::unique_ptr<KvEngine> engine_;
+  ModelRunner runner_;
+  Piece piece_;
 };
-
-CallList calls_of_a_step(const Case& c) {
-  ThreadPool pool(c.threads);
-  const std::unique_ptr<KvEngine> engine = make_cpu_engine(c.engine, kv_spec_of(c), pool, {});
-  ModelRunner runner(c, pool);
-  const SeqId seq = engine->open();
-  CallList calls;
-  const Piece piece{seq, 0, 1};
-  engine->set_observer(&calls);
-  runner.step(*engine, {&piece, 1}, Outputs::last, &calls);
-  engine->set_observer(nullptr);
-  return calls;
-}
-
-double replayed_ns(const CallList& calls) {
-  StepProfiler profiler;
-  std::array<double, kLoops> ns;
-  for (double& loop : ns) {
-    const int64_t start = now_ns();
-    for (int step = 0; step < kSteps; ++step) {
-      profiler.begin_step();
-      calls.replay(profiler);
-      profiler.end_step();
-    }
-    loop = static_cast<double>(now_ns() - start) / kSteps;
-  }
-  std::sort(ns.begin(), ns.end());
-  return ns[kLoops / 2];
-}
 
 }  // namespace
 
@@ -99,11 +60,41 @@ Case quickstart_case(int threads) {
 }
 
 HarnessCost measure_harness_cost(const Case& c) {
+  ThreadPool pool(c.threads);
+  RepeatedStep step(c, pool);
+  StepProfiler profiler;
+  const auto watched_ms = [&] {
+    const int64_t start = now_ns();
+    profiler.begin_step();
+    step.run(&profiler);
+    profiler.end_step();
+    return ms_from_ns(now_ns() - start);
+  };
+  const auto unwatched_ms = [&] {
+    const int64_t start = now_ns();
+    step.run(nullptr);
+    return ms_from_ns(now_ns() - start);
+  };
+
+  std::vector<double> steps_ms, added_ms;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    const bool watched_first = pair % 2 == 0;
+    double watched = 0;
+    if (watched_first) watched = watched_ms();
+    const double unwatched = unwatched_ms();
+    if (!watched_first) watched = watched_ms();
+    steps_ms.push_back(unwatched);
+    added_ms.push_back(watched - unwatched);
+  }
+  PhaseCounter counter;
+  step.run(&counter);
+
+  const Summary added = summarize(added_ms);
   HarnessCost cost;
-  cost.step_ms = *summarize(Workload(c, kSettleSteps).round().itl_ms).p50;
-  const CallList calls = calls_of_a_step(c);
-  cost.clock_reads = calls.phases() + 2;  // and at both ends
-  cost.step_cost_us = replayed_ns(calls) * 1e-3;
+  cost.step_ms = *summarize(steps_ms).p50;
+  cost.clock_reads = counter.phases + 2;  // and at both ends
+  cost.share = *added.p50 / cost.step_ms;
+  cost.share_ci95 = {(*added.p50_ci95)[0] / cost.step_ms, (*added.p50_ci95)[1] / cost.step_ms};
   return cost;
 }
 

@@ -1,6 +1,8 @@
 // What measuring a step adds to it.
 #pragma once
 
+#include <array>
+
 #include "bench/plan/case.h"
 
 namespace kvmark {
@@ -10,16 +12,18 @@ namespace kvmark {
 Case quickstart_case(int threads);
 
 struct HarnessCost {
-  double step_ms = 0;       // median decode step of a round
-  int clock_reads = 0;      // in a timed step
-  double step_cost_us = 0;  // what the profiler's calls of a step take
-  double share() const { return step_cost_us * 1e-3 / step_ms; }
+  double step_ms = 0;   // median step that nobody watches
+  int clock_reads = 0;  // in a step that the profiler watches
+  // Watched step less unwatched one, as parts of the median step: median of the pairs and its 95 %
+  // interval. At most about 0 where the cost drowns in noise.
+  double share = 0;
+  std::array<double, 2> share_ci95 = {};
 };
 
-// Runs a round of the case, then writes down which calls the profiler gets in a step and makes
-// exactly these many times over, without the step: their time is told far more sharply than as the
-// difference of two steps, of which each varies by more. Caches are warm then; a real step that
-// drove the profiler's few lines out pays some more.
+// Takes the same step again and again in the middle of a run of the case (model level, one
+// sequence), watched and not, in turns: A B, B A, …. So the profiler meets the caches that the step
+// leaves behind, which costs several times what its clock reads take in a loop of their own. The
+// copy of outputs in the few sampled steps of a round (at most 12) is not in it. A second or so.
 HarnessCost measure_harness_cost(const Case& c);
 
 }  // namespace kvmark

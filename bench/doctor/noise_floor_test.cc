@@ -1,9 +1,12 @@
 #include "bench/doctor/noise_floor.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -12,6 +15,8 @@
 
 namespace kvmark {
 namespace {
+
+using testing::HasSubstr;
 
 constexpr VisitCount kAll = {.fewest = 3, .most = 400, .budget_s = 60};
 
@@ -109,6 +114,16 @@ TEST(SmallestSlowdown, GrowsWithNoiseAndShrinksWithPairs) {
   EXPECT_LT(smallest_slowdown(0.01, 48), smallest_slowdown(0.02, 48));
   EXPECT_LT(smallest_slowdown(0.02, 48), smallest_slowdown(0.02, 24));
   EXPECT_LT(smallest_slowdown(kFitVisitSigma, 24), 0.05);  // what the gate promises
+}
+
+TEST(SmallestSlowdown, IsWhatTheManualSays) {
+  std::ifstream file(KVMARK_SOURCE_DIR "/docs/doctor.md");
+  const std::string manual{std::istreambuf_iterator<char>(file), {}};
+  for (const double sigma : {0.005, 0.01, 0.015, 0.02, 0.03, 0.05}) {
+    EXPECT_THAT(manual, HasSubstr(fmt::format("| {:.1f} % | {:.1f} % | {:.1f} % |", 100 * sigma,
+                                              100 * smallest_slowdown(sigma, 24),
+                                              100 * smallest_slowdown(sigma, 48))));
+  }
 }
 
 double hodges_lehmann(const std::vector<double>& d) {

@@ -29,7 +29,8 @@ class DoctorTest(unittest.TestCase):
         self.assertEqual(found["machine"]["cpus_allowed"], len(os.sched_getaffinity(0)))
         self.assertGreater(found["clock"]["overhead_ns"], 0)
         self.assertGreater(found["harness"]["clock_reads_per_step"], 0)
-        self.assertGreater(found["harness"]["step_cost_share"], 0)
+        low, high = found["harness"]["step_cost_share_ci95"]
+        self.assertTrue(low <= found["harness"]["step_cost_share"] <= high)
         self.assertIsNone(found["noise"]["missing_because"])
         self.assertGreaterEqual(found["noise"]["visits"], 8)
         self.assertGreater(found["noise"]["visit_sigma"], 0)
