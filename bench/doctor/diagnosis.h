@@ -34,7 +34,7 @@ struct Diagnosis {
 enum class Severity { fine, note, warn };
 std::string_view severity_name(Severity severity);
 
-struct Finding {
+struct MachineFinding {
   std::string name;   // stable: other programs may look for it
   std::string found;  // in words and figures
   Severity severity = Severity::fine;
@@ -42,7 +42,7 @@ struct Finding {
 };
 
 // Worst first. Where the system does not tell, that is said and is fine: nobody can change it.
-std::vector<Finding> judge(const Diagnosis& diagnosis);
+std::vector<MachineFinding> judge(const Diagnosis& diagnosis);
 
 // Is this machine fit for the gate: visits repeat to within kFitVisitSigma.
 std::optional<bool> fit_for_gate(const NoiseFloor& noise);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "bench/doctor/diagnosis.h"
 #include "bench/report/format.h"
@@ -11,7 +10,6 @@
 namespace kvmark {
 namespace {
 
-constexpr auto fine = Severity::fine;
 constexpr auto note = Severity::note;
 constexpr auto warn = Severity::warn;
 constexpr const char* kUnseen = "not visible here";
@@ -34,13 +32,13 @@ std::string plural(int n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-Finding build(const Diagnosis& d) {
-  Finding f{"build", d.build};
+MachineFinding build(const Diagnosis& d) {
+  MachineFinding f{"build", d.build};
   if (d.optimized) return f;
   return {f.name, f.found, warn, "build for speed: `cmake --preset release`, or `make`"};
 }
 
-Finding cores(const Diagnosis& d) {
+MachineFinding cores(const Diagnosis& d) {
   const auto allowed = d.machine.state.cores, present = d.machine.cpus_present;
   if (!allowed) return {"cores", kUnseen};
   std::string found = plural(*allowed, "CPU");
@@ -50,7 +48,7 @@ Finding cores(const Diagnosis& d) {
           "the others' work still shares cache and memory with yours: keep them idle too"};
 }
 
-Finding smt(const Diagnosis& d) {
+MachineFinding smt(const Diagnosis& d) {
   const auto cpus = d.machine.state.cores, cores = d.machine.physical_cores;
   if (!cpus || !cores) return {"smt", kUnseen};
   if (*cores >= *cpus) return {"smt", "no two of these CPUs share a core"};
@@ -59,7 +57,7 @@ Finding smt(const Diagnosis& d) {
       fmt::format("two threads on one core slow each other: measure with `--threads {}`", *cores)};
 }
 
-Finding numa(const Diagnosis& d) {
+MachineFinding numa(const Diagnosis& d) {
   const auto nodes = d.machine.numa_nodes;
   if (!nodes) return {"numa", kUnseen};
   if (*nodes == 1) return {"numa", "one node"};
@@ -68,7 +66,7 @@ Finding numa(const Diagnosis& d) {
           "kvmark …`"};
 }
 
-Finding simd(const Diagnosis& d) {
+MachineFinding simd(const Diagnosis& d) {
   std::string found = d.simd_in_use + " in use";
   if (!d.machine.isa.empty()) found += fmt::format(" ({})", fmt::join(d.machine.isa, ", "));
   if (d.simd_targets.empty() || d.simd_in_use == d.simd_targets.front()) return {"simd", found};
@@ -76,7 +74,7 @@ Finding simd(const Diagnosis& d) {
           fmt::format("KVMARK_SIMD asks for it; unset it for {}", d.simd_targets.front())};
 }
 
-Finding caches(const Diagnosis& d) {
+MachineFinding caches(const Diagnosis& d) {
   if (d.machine.caches.empty()) return {"caches", kUnseen};
   std::string found;
   for (const CacheLevel& cache : d.machine.caches) {
@@ -87,7 +85,7 @@ Finding caches(const Diagnosis& d) {
   return {"caches", found};
 }
 
-Finding governor(const Diagnosis& d) {
+MachineFinding governor(const Diagnosis& d) {
   const auto& governor = d.machine.state.governor;
   if (!governor) return {"governor", kUnseen};
   if (*governor == "performance") return {"governor", *governor};
@@ -95,7 +93,7 @@ Finding governor(const Diagnosis& d) {
           "the clock follows the load: `sudo cpupower frequency-set -g performance`"};
 }
 
-Finding turbo(const Diagnosis& d) {
+MachineFinding turbo(const Diagnosis& d) {
   if (!d.machine.turbo) return {"turbo", kUnseen};
   if (!*d.machine.turbo) return {"turbo", "off"};
   return {"turbo", "on", note,
@@ -103,7 +101,7 @@ Finding turbo(const Diagnosis& d) {
           "(/sys/devices/system/cpu: intel_pstate/no_turbo or cpufreq/boost)"};
 }
 
-Finding frequency(const Diagnosis& d) {
+MachineFinding frequency(const Diagnosis& d) {
   const auto now = d.machine.frequency_mhz, most = d.machine.max_frequency_mhz;
   if (!now) return {"frequency", kUnseen};
   std::string found = fmt::format("{:.0f} MHz now", *now);
@@ -111,7 +109,7 @@ Finding frequency(const Diagnosis& d) {
   return {"frequency", found};
 }
 
-Finding huge_pages(const Diagnosis& d) {
+MachineFinding huge_pages(const Diagnosis& d) {
   const auto& pages = d.machine.huge_pages;
   if (!pages) return {"huge_pages", kUnseen};
   std::string found = *pages;
@@ -122,7 +120,7 @@ Finding huge_pages(const Diagnosis& d) {
           "/sys/kernel/mm/transparent_hugepage/enabled`"};
 }
 
-Finding load(const Diagnosis& d) {
+MachineFinding load(const Diagnosis& d) {
   const auto load = d.machine.state.load;
   const auto cores = d.machine.state.cores;
   if (!load || !cores) return {"load", kUnseen};
@@ -132,7 +130,7 @@ Finding load(const Diagnosis& d) {
           "something else computes: `ps -eo pcpu,pid,comm --sort=-pcpu | head`; wait or stop it"};
 }
 
-Finding steal(const Diagnosis& d) {
+MachineFinding steal(const Diagnosis& d) {
   if (!d.steal_share) return {"steal", kUnseen};
   const std::string found = percent(*d.steal_share) + " of all CPUs' time while measuring";
   if (*d.steal_share < kStealNote) return {"steal", found};
@@ -141,7 +139,7 @@ Finding steal(const Diagnosis& d) {
           "at another hour"};
 }
 
-Finding cpu_quota(const Diagnosis& d) {
+MachineFinding cpu_quota(const Diagnosis& d) {
   const GroupLimits& limits = d.machine.limits;
   const auto cores = d.machine.state.cores;
   std::string found = limits.cpu_quota_cores
@@ -163,7 +161,7 @@ Finding cpu_quota(const Diagnosis& d) {
   return {"cpu_quota", found};
 }
 
-Finding memory(const Diagnosis& d) {
+MachineFinding memory(const Diagnosis& d) {
   auto bytes = d.machine.memory_bytes;
   std::string found = bytes ? human_bytes(static_cast<double>(*bytes)) : kUnseen;
   if (const auto limit = d.machine.limits.memory_limit_bytes) {
@@ -174,7 +172,7 @@ Finding memory(const Diagnosis& d) {
   return {"memory", found, note, "cases that need more are rows `skipped`"};
 }
 
-Finding swap(const Diagnosis& d) {
+MachineFinding swap(const Diagnosis& d) {
   if (!d.machine.swap_used_bytes) return {"swap", kUnseen};
   if (*d.machine.swap_used_bytes == 0) return {"swap", "none in use"};
   return {"swap", human_bytes(static_cast<double>(*d.machine.swap_used_bytes)) + " in use", note,
@@ -182,11 +180,11 @@ Finding swap(const Diagnosis& d) {
           "while measuring"};
 }
 
-Finding container(const Diagnosis& d) {
+MachineFinding container(const Diagnosis& d) {
   return {"container", d.container ? "in a container" : "no container seen"};
 }
 
-Finding vm(const Diagnosis& d) {
+MachineFinding vm(const Diagnosis& d) {
   if (!d.machine.state.vm) return {"vm", kUnseen};
   if (!*d.machine.state.vm) return {"vm", "none"};
   return {"vm", "a virtual machine", note,
@@ -194,7 +192,7 @@ Finding vm(const Diagnosis& d) {
           "and gate by turns of both builds (`kvmark ab`)"};
 }
 
-Finding clock(const Diagnosis& d) {
+MachineFinding clock(const Diagnosis& d) {
   const auto& source = d.machine.clock_source;
   const std::string found = fmt::format("{}; a read takes {:.0f} ns, steps of {:.0f} ns are told",
                                         source ? *source : "source not visible",
@@ -204,7 +202,7 @@ Finding clock(const Diagnosis& d) {
           "reading it is a system call: boot with clocksource=tsc where the processor's is steady"};
 }
 
-Finding counters(const Diagnosis& d) {
+MachineFinding counters(const Diagnosis& d) {
   const auto paranoid = d.machine.perf_event_paranoid;
   if (!paranoid) return {"counters", kUnseen};
   const std::string level = fmt::format("perf_event_paranoid {}", *paranoid);
@@ -219,7 +217,7 @@ Finding counters(const Diagnosis& d) {
   return {"counters", level + ": readable"};
 }
 
-Finding blas(const Diagnosis& d) {
+MachineFinding blas(const Diagnosis& d) {
   const std::string found = fmt::format("OpenBLAS with kernels for {}", d.blas);
   const auto& forced = d.machine.state.blas_coretype;
   if (!forced) return {"blas", found};
@@ -227,13 +225,13 @@ Finding blas(const Diagnosis& d) {
           "matrix products may be half as fast: `unset OPENBLAS_CORETYPE`"};
 }
 
-Finding plots(const Diagnosis& d) {
+MachineFinding plots(const Diagnosis& d) {
   if (d.plots) return {"plots", "python3 with matplotlib"};
   return {"plots", "no python3 with matplotlib", note,
           "runs draw no plots; `sudo apt-get install python3-matplotlib`"};
 }
 
-Finding harness(const Diagnosis& d) {
+MachineFinding harness(const Diagnosis& d) {
   const HarnessCost& h = d.harness;
   const std::string found = fmt::format(
       "{:.1f} % ({:.1f} to {:.1f} %) of a step of {} ms at the quickstart's shape, {} clock reads",
@@ -248,7 +246,7 @@ Finding harness(const Diagnosis& d) {
   return {"harness", found, warn, "steps as short as this look longer than they are"};
 }
 
-Finding noise(const Diagnosis& d) {
+MachineFinding noise(const Diagnosis& d) {
   const NoiseFloor& n = d.noise;
   if (!n.visit_sigma) {
     return {"noise", fmt::format("unknown: {}", n.missing_because.value_or("not measured")), warn,
@@ -276,11 +274,12 @@ std::string_view severity_name(Severity severity) {
   return kNames[static_cast<int>(severity)];
 }
 
-std::vector<Finding> judge(const Diagnosis& diagnosis) {
-  std::vector<Finding> findings;
+std::vector<MachineFinding> judge(const Diagnosis& diagnosis) {
+  std::vector<MachineFinding> findings;
   for (const auto look : kJudges) findings.push_back(look(diagnosis));
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+  std::stable_sort(
+      findings.begin(), findings.end(),
+      [](const MachineFinding& a, const MachineFinding& b) { return a.severity > b.severity; });
   return findings;
 }
 

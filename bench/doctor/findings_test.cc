@@ -51,8 +51,8 @@ Diagnosis healthy() {
   return d;
 }
 
-Finding finding(const Diagnosis& d, const std::string& name) {
-  for (const Finding& f : judge(d)) {
+MachineFinding finding(const Diagnosis& d, const std::string& name) {
+  for (const MachineFinding& f : judge(d)) {
     if (f.name == name) return f;
   }
   ADD_FAILURE() << "no finding " << name;
@@ -60,7 +60,7 @@ Finding finding(const Diagnosis& d, const std::string& name) {
 }
 
 TEST(Findings, AHealthyMachineHasNothingToDo) {
-  for (const Finding& f : judge(healthy())) {
+  for (const MachineFinding& f : judge(healthy())) {
     EXPECT_EQ(f.severity, Severity::fine) << f.name << ": " << f.found;
     EXPECT_EQ(f.advice, "") << f.name;
     EXPECT_NE(f.found, "") << f.name;
@@ -72,7 +72,7 @@ TEST(Findings, WhatIsNotVisibleIsFine) {
   Diagnosis d = healthy();
   d.machine = {};
   d.steal_share = std::nullopt;
-  for (const Finding& f : judge(d)) EXPECT_EQ(f.severity, Severity::fine) << f.name;
+  for (const MachineFinding& f : judge(d)) EXPECT_EQ(f.severity, Severity::fine) << f.name;
   EXPECT_EQ(finding(d, "governor").found, "not visible here");
 }
 
@@ -135,7 +135,7 @@ TEST(Findings, EachDiseaseIsFoundWithAnAdvice) {
   for (const Disease& disease : diseases) {
     Diagnosis d = healthy();
     disease.infect(d);
-    const Finding f = finding(d, disease.name);
+    const MachineFinding f = finding(d, disease.name);
     EXPECT_EQ(f.severity, disease.severity) << f.name;
     EXPECT_THAT(f.found, HasSubstr(disease.found)) << f.name;
     EXPECT_NE(f.advice, "") << f.name;

@@ -50,7 +50,7 @@ double successive_sigma(const std::vector<double>& values) {
 
 }  // namespace
 
-Visit visit(const WorkerCommand& command, const Case& c) {
+NoiseVisit run_visit(const WorkerCommand& command, const Case& c) {
   check(c.gen_len > 1, "a visit of a case without decode steps");
   WorkerProcess worker(command, "doctor", "/dev/null");
   worker.request(
@@ -71,7 +71,7 @@ Visit visit(const WorkerCommand& command, const Case& c) {
   return {*summarize(steps_ms).p50, lost_ms / total_ms};
 }
 
-NoiseFloor measure_noise(const std::function<Visit()>& visit, const VisitCount& count) {
+NoiseFloor measure_noise(const std::function<NoiseVisit()>& visit, const VisitCount& count) {
   check(count.fewest >= 3, "a noise floor of {} visits: expected at least 3", count.fewest);
   NoiseFloor floor;
   std::vector<double> logs;
@@ -83,7 +83,7 @@ NoiseFloor measure_noise(const std::function<Visit()>& visit, const VisitCount& 
   };
   try {
     while (!enough()) {
-      const Visit v = visit();
+      const NoiseVisit v = visit();
       if (v.disturbed > kDisturbed && floor.repeated < count.most / kRepeatOneIn) {
         ++floor.repeated;
         continue;

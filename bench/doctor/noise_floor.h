@@ -11,14 +11,14 @@
 namespace kvmark {
 
 // A fresh process that runs a case's decode steps.
-struct Visit {
+struct NoiseVisit {
   double step_ms = 0;    // the median step
   double disturbed = 0;  // run delay and steal during the steps, as a share of their time
 };
 
 // One visit: a worker is started and prepared, then rounds until there are at least 40 steps and
 // 0.2 s of them. The case needs decode steps. Throws WorkerFailed.
-Visit visit(const WorkerCommand& worker, const Case& c);
+NoiseVisit run_visit(const WorkerCommand& worker, const Case& c);
 
 struct NoiseFloor {
   int visits = 0;    // that count
@@ -42,7 +42,7 @@ struct VisitCount {
 // Visits of which more than 2 % of the time was lost are repeated as the gate repeats them: at most
 // one in four, and without regard to the step that they showed; the others count as they are. What
 // a visit throws as WorkerFailed becomes `missing_because`.
-NoiseFloor measure_noise(const std::function<Visit()>& visit, const VisitCount& count = {});
+NoiseFloor measure_noise(const std::function<NoiseVisit()>& visit, const VisitCount& count = {});
 
 // Visits on a machine where slowdowns of 5 % are promised to be found differ by at most this.
 inline constexpr double kFitVisitSigma = 0.02;

@@ -21,10 +21,10 @@ using testing::HasSubstr;
 constexpr VisitCount kAll = {.fewest = 3, .most = 400, .budget_s = 60};
 
 // A machine whose steps vary by sigma and grow by `drift` from visit to visit.
-std::function<Visit()> machine(double sigma, double drift) {
+std::function<NoiseVisit()> machine(double sigma, double drift) {
   return [=, random = std::mt19937(1), visits = 0]() mutable {
     std::normal_distribution<double> normal(0, sigma);
-    return Visit{std::exp(normal(random) + drift * visits++), 0};
+    return NoiseVisit{std::exp(normal(random) + drift * visits++), 0};
   };
 }
 
@@ -47,7 +47,7 @@ TEST(NoiseFloor, RepeatsDisturbedVisitsButNotForEver) {
   const NoiseFloor floor = measure_noise(
       [&] {
         ++visits;
-        return Visit{1.0, visits <= 3 ? 0.05 : 0.01};
+        return NoiseVisit{1.0, visits <= 3 ? 0.05 : 0.01};
       },
       {.fewest = 16, .most = 16, .budget_s = 60});
   EXPECT_EQ(visits, 19);
@@ -59,7 +59,7 @@ TEST(NoiseFloor, RepeatsDisturbedVisitsButNotForEver) {
   const NoiseFloor busy = measure_noise(
       [&] {
         ++visits;
-        return Visit{1.0, 0.5};
+        return NoiseVisit{1.0, 0.5};
       },
       {.fewest = 16, .most = 16, .budget_s = 60});
   EXPECT_EQ(visits, 20);
@@ -72,7 +72,7 @@ TEST(NoiseFloor, StopsWhenItsTimeIsUp) {
 }
 
 TEST(NoiseFloor, SaysWhyThereIsNone) {
-  const NoiseFloor floor = measure_noise([]() -> Visit { throw WorkerFailed("it died"); });
+  const NoiseFloor floor = measure_noise([]() -> NoiseVisit { throw WorkerFailed("it died"); });
   EXPECT_EQ(floor.visit_sigma, std::nullopt);
   EXPECT_EQ(floor.missing_because, "it died");
 }
@@ -89,16 +89,17 @@ while read -r request; do
   esac
 done)";
 
-TEST(Visit, RunsRoundsUntilThereAreStepsAndTimeEnough) {
-  const Visit v = visit({"/bin/sh", "-c", kScriptedWorker}, tiny_case("contiguous", 0, 26));
+TEST(NoiseVisitTest, RunsRoundsUntilThereAreStepsAndTimeEnough) {
+  const NoiseVisit v =
+      run_visit({"/bin/sh", "-c", kScriptedWorker}, tiny_case("contiguous", 0, 26));
   EXPECT_EQ(v.step_ms, 5);
   EXPECT_GE(v.disturbed, 20.0 / 258);  // of two rounds; what the host stole comes on top
 }
 
-TEST(Visit, NeedsAWorkerAndSteps) {
-  EXPECT_THROW(visit({"/nonexistent"}, tiny_case("contiguous", 0, 26)), WorkerFailed);
-  EXPECT_THROW(visit({"/bin/false"}, tiny_case("contiguous", 0, 26)), WorkerFailed);
-  EXPECT_THROW(visit({"/bin/sh", "-c", kScriptedWorker}, tiny_case("contiguous", 0, 1)),
+TEST(NoiseVisitTest, NeedsAWorkerAndSteps) {
+  EXPECT_THROW(run_visit({"/nonexistent"}, tiny_case("contiguous", 0, 26)), WorkerFailed);
+  EXPECT_THROW(run_visit({"/bin/false"}, tiny_case("contiguous", 0, 26)), WorkerFailed);
+  EXPECT_THROW(run_visit({"/bin/sh", "-c", kScriptedWorker}, tiny_case("contiguous", 0, 1)),
                LogicError);
 }
 

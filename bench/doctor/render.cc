@@ -21,9 +21,9 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
-std::string findings_text(const std::vector<Finding>& findings) {
+std::string findings_text(const std::vector<MachineFinding>& findings) {
   std::string text;
-  for (const Finding& f : findings) {
+  for (const MachineFinding& f : findings) {
     text += fmt::format("{}  {}  {}\n", severity_name(f.severity), pad_right(f.name, kNameColumns),
                         f.found);
     if (!f.advice.empty()) text += fmt::format("{}→ {}\n", kIndent, f.advice);
@@ -150,7 +150,7 @@ std::string to_text(const Diagnosis& d) {
 
 Json to_json(const Diagnosis& d) {
   Json findings = Json::array();
-  for (const Finding& f : judge(d)) {
+  for (const MachineFinding& f : judge(d)) {
     findings.push_back({{"name", f.name},
                         {"found", f.found},
                         {"severity", severity_name(f.severity)},
