@@ -24,7 +24,7 @@ struct Diagnosis {
   std::string blas;                       // whose kernels the BLAS library uses
   bool plots = false;                     // there is a Python that can draw
   ClockFigures clock = {};
-  std::optional<double> steal_share;  // of all CPUs' time, while the doctor measured
+  Probes probes;  // while the doctor measured
   std::vector<ReadSpeed> reads;
   std::vector<FmaSpeed> fma;
   HarnessCost harness = {};
@@ -43,6 +43,9 @@ struct MachineFinding {
 
 // Worst first. Where the system does not tell, that is said and is fine: nobody can change it.
 std::vector<MachineFinding> judge(const Diagnosis& diagnosis);
+
+// Time that the host gave to others while the doctor measured, as a part of all CPUs'.
+std::optional<double> steal_share(const Diagnosis& diagnosis);
 
 // Is this machine fit for the gate: visits repeat to within kFitVisitSigma.
 std::optional<bool> fit_for_gate(const NoiseFloor& noise);

@@ -40,9 +40,7 @@ Diagnosis diagnose(std::ostream& err) {
   now("looking at the machine");
   Diagnosis d = look();
   const int cores = std::max<int>(1, std::ssize(allowed_cpus()));
-  const int cpus = d.machine.cpus_present.value_or(cores);
-  const auto steal_before = steal_ms();
-  const int64_t start = now_ns();
+  const Probes before = sample_probes();
 
   now("the clock and the harness");
   d.clock = measure_clock();
@@ -58,10 +56,7 @@ Diagnosis diagnose(std::ostream& err) {
   now("arithmetic");
   d.fma = measure_fma(threads);
 
-  const auto steal_after = steal_ms();
-  if (steal_before && steal_after) {
-    d.steal_share = (*steal_after - *steal_before) / (cpus * ms_from_ns(now_ns() - start));
-  }
+  d.probes = sample_probes() - before;
   return d;
 }
 

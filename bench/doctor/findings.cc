@@ -102,10 +102,11 @@ MachineFinding turbo(const Diagnosis& d) {
 }
 
 MachineFinding frequency(const Diagnosis& d) {
-  const auto now = d.machine.frequency_mhz, most = d.machine.max_frequency_mhz;
-  if (!now) return {"frequency", kUnseen};
-  std::string found = fmt::format("{:.0f} MHz now", *now);
-  if (most) found += fmt::format(", {:.0f} MHz at most", *most);
+  const auto low = d.probes.lowest_core_ghz, high = d.probes.highest_core_ghz;
+  if (!low || !high) return {"frequency", kUnseen};
+  std::string found = fmt::format("{:.2f} to {:.2f} GHz measured", *low, *high);
+  if (const auto most = d.machine.max_frequency_ghz)
+    found += fmt::format(", {:.2f} at most", *most);
   return {"frequency", found};
 }
 
@@ -131,40 +132,33 @@ MachineFinding load(const Diagnosis& d) {
 }
 
 MachineFinding steal(const Diagnosis& d) {
-  if (!d.steal_share) return {"steal", kUnseen};
-  const std::string found = percent(*d.steal_share) + " of all CPUs' time while measuring";
-  if (*d.steal_share < kStealNote) return {"steal", found};
-  return {"steal", found, *d.steal_share < kStealWarn ? note : warn,
+  const auto share = steal_share(d);
+  if (!share) return {"steal", kUnseen};
+  const std::string found = percent(*share) + " of all CPUs' time while measuring";
+  if (*share < kStealNote) return {"steal", found};
+  return {"steal", found, *share < kStealWarn ? note : warn,
           "the host gave the time to other machines: take a larger or dedicated one, or measure "
           "at another hour"};
 }
 
 MachineFinding cpu_quota(const Diagnosis& d) {
-  const GroupLimits& limits = d.machine.limits;
+  const auto quota = d.machine.state.cpu_quota;
   const auto cores = d.machine.state.cores;
-  std::string found = limits.cpu_quota_cores
-                          ? fmt::format("{:.3g} CPUs' worth of time", *limits.cpu_quota_cores)
-                          : "none";
-  const bool throttled = limits.throttled_periods.value_or(0) > 0;
-  if (throttled) {
-    found += fmt::format(", used up in {}", plural(*limits.throttled_periods, "period"));
-    if (limits.throttled_ms) found += fmt::format(" ({:.0f} ms stopped)", *limits.throttled_ms);
-  }
-  if (limits.cpu_quota_cores && cores && *limits.cpu_quota_cores < *cores) {
-    const int threads = std::max(1, static_cast<int>(*limits.cpu_quota_cores));
-    return {"cpu_quota", found, warn,
-            fmt::format("threads are stopped in mid-step: raise the limit (docker: --cpus), or "
-                        "measure with `--threads {}`",
-                        threads)};
-  }
-  if (throttled) return {"cpu_quota", found, note, "give the container more CPU time"};
-  return {"cpu_quota", found};
+  std::string found = quota ? fmt::format("{:.3g} CPUs' worth of time", *quota) : "none";
+  const double stopped_ms = d.probes.throttled_ms.value_or(0);
+  if (stopped_ms > 0) found += fmt::format(", stopped for {:.0f} ms while measuring", stopped_ms);
+  if (stopped_ms == 0 && (!quota || !cores || *quota >= *cores)) return {"cpu_quota", found};
+  const int threads = quota ? std::max(1, static_cast<int>(*quota)) : 1;
+  return {"cpu_quota", found, warn,
+          fmt::format("threads are stopped in mid-step: raise the limit (docker: --cpus), or "
+                      "measure with `--threads {}`",
+                      threads)};
 }
 
 MachineFinding memory(const Diagnosis& d) {
   auto bytes = d.machine.memory_bytes;
   std::string found = bytes ? human_bytes(static_cast<double>(*bytes)) : kUnseen;
-  if (const auto limit = d.machine.limits.memory_limit_bytes) {
+  if (const auto limit = d.machine.memory_limit_bytes) {
     found += fmt::format(", the group's limit is {}", human_bytes(static_cast<double>(*limit)));
     bytes = std::min(bytes.value_or(*limit), *limit);
   }
@@ -281,6 +275,13 @@ std::vector<MachineFinding> judge(const Diagnosis& diagnosis) {
       findings.begin(), findings.end(),
       [](const MachineFinding& a, const MachineFinding& b) { return a.severity > b.severity; });
   return findings;
+}
+
+std::optional<double> steal_share(const Diagnosis& d) {
+  const auto stolen = d.probes.steal_ms, wall = d.probes.wall_ms;
+  const auto cpus = d.machine.cpus_present ? d.machine.cpus_present : d.machine.state.cores;
+  if (!stolen || !wall || !cpus || *wall <= 0) return std::nullopt;
+  return *stolen / (*wall * *cpus);
 }
 
 std::optional<bool> fit_for_gate(const NoiseFloor& noise) {

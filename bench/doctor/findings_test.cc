@@ -25,7 +25,6 @@ Diagnosis healthy() {
   m.isa = {"avx2"};
   m.caches = {{1, 48 << 10, 1}, {2, 1 << 20, 1}, {3, 32 << 20, 8}};
   m.turbo = false;
-  m.frequency_mhz = 3000;
   m.huge_pages = "madvise";
   m.memory_bytes = int64_t{64} << 30;
   m.swap_used_bytes = 0;
@@ -38,7 +37,11 @@ Diagnosis healthy() {
   d.blas = "SkylakeX";
   d.plots = true;
   d.clock = {20, 10};
-  d.steal_share = 0;
+  d.probes.wall_ms = 1000;
+  d.probes.steal_ms = 0;
+  d.probes.throttled_ms = 0;
+  d.probes.lowest_core_ghz = 3;
+  d.probes.highest_core_ghz = 3.1;
   d.reads = {
       {"L2", 512 << 10, 1, 200.0}, {"L2", 512 << 10, 8, 1600.0}, {"DRAM", 256 << 20, 1, 40.0}};
   d.fma = {{"AVX3", 1, 250.0}, {"AVX2", 1, 125.0}};
@@ -71,7 +74,7 @@ TEST(Findings, AHealthyMachineHasNothingToDo) {
 TEST(Findings, WhatIsNotVisibleIsFine) {
   Diagnosis d = healthy();
   d.machine = {};
-  d.steal_share = std::nullopt;
+  d.probes = {};
   for (const MachineFinding& f : judge(d)) EXPECT_EQ(f.severity, Severity::fine) << f.name;
   EXPECT_EQ(finding(d, "governor").found, "not visible here");
 }
@@ -88,15 +91,12 @@ TEST(Findings, EachDiseaseIsFoundWithAnAdvice) {
       {"noise", Severity::warn, "unknown: it died",
        [](Diagnosis& d) { d.noise = {.missing_because = "it died"}; }},
       {"load", Severity::warn, "4.1 on 8 CPUs", [](Diagnosis& d) { d.machine.state.load = 4.1; }},
-      {"steal", Severity::note, "1.0 %", [](Diagnosis& d) { d.steal_share = 0.01; }},
-      {"steal", Severity::warn, "12 %", [](Diagnosis& d) { d.steal_share = 0.12; }},
+      {"steal", Severity::note, "1.0 %", [](Diagnosis& d) { d.probes.steal_ms = 80; }},
+      {"steal", Severity::warn, "12 %", [](Diagnosis& d) { d.probes.steal_ms = 960; }},
       {"cpu_quota", Severity::warn, "1.5 CPUs",
-       [](Diagnosis& d) { d.machine.limits.cpu_quota_cores = 1.5; }},
-      {"cpu_quota", Severity::note, "used up in 3 periods (12 ms stopped)",
-       [](Diagnosis& d) {
-         d.machine.limits.throttled_periods = 3;
-         d.machine.limits.throttled_ms = 12;
-       }},
+       [](Diagnosis& d) { d.machine.state.cpu_quota = 1.5; }},
+      {"cpu_quota", Severity::warn, "stopped for 12 ms",
+       [](Diagnosis& d) { d.probes.throttled_ms = 12; }},
       {"governor", Severity::warn, "powersave",
        [](Diagnosis& d) { d.machine.state.governor = "powersave"; }},
       {"turbo", Severity::note, "on", [](Diagnosis& d) { d.machine.turbo = true; }},
@@ -107,7 +107,7 @@ TEST(Findings, EachDiseaseIsFoundWithAnAdvice) {
       {"simd", Severity::note, "AVX2", [](Diagnosis& d) { d.simd_in_use = "AVX2"; }},
       {"huge_pages", Severity::warn, "never", [](Diagnosis& d) { d.machine.huge_pages = "never"; }},
       {"memory", Severity::note, "limit is 2 GiB",
-       [](Diagnosis& d) { d.machine.limits.memory_limit_bytes = int64_t{2} << 30; }},
+       [](Diagnosis& d) { d.machine.memory_limit_bytes = int64_t{2} << 30; }},
       {"swap", Severity::note, "1 MiB", [](Diagnosis& d) { d.machine.swap_used_bytes = 1 << 20; }},
       {"vm", Severity::note, "virtual", [](Diagnosis& d) { d.machine.state.vm = true; }},
       {"clock", Severity::warn, "hpet",
@@ -156,7 +156,7 @@ TEST(Findings, TheWorstComeFirst) {
 
 TEST(Findings, AQuotaOfAllCoresIsEnough) {
   Diagnosis d = healthy();
-  d.machine.limits.cpu_quota_cores = 8;
+  d.machine.state.cpu_quota = 8;
   EXPECT_EQ(finding(d, "cpu_quota").severity, Severity::fine);
 }
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/doctor/control_groups.h"
 #include "bench/record/environment.h"
 #include "bench/record/probes.h"
 
@@ -28,13 +27,12 @@ struct MachineFacts {
   std::vector<std::string> isa;       // of what the kernels could use, as the kernel calls it
   std::vector<CacheLevel> caches;     // of the first allowed CPU, ascending
   std::optional<bool> turbo;          // the clock may go above its nominal rate
-  std::optional<double> frequency_mhz;
-  std::optional<double> max_frequency_mhz;
+  std::optional<double> max_frequency_ghz;
   std::optional<std::string> huge_pages;        // always, madvise, never
   std::optional<std::string> huge_page_defrag;  // the same, and defer, defer+madvise
   std::optional<int64_t> memory_bytes;
   std::optional<int64_t> swap_used_bytes;
-  GroupLimits limits;
+  std::optional<int64_t> memory_limit_bytes;  // of the tightest control group
   std::optional<std::string> clock_source;
   std::optional<int> perf_event_paranoid;
   std::optional<bool> counters;  // the processor's event counters are there

@@ -59,12 +59,10 @@ NoiseVisit run_visit(const WorkerCommand& command, const Case& c) {
   std::vector<double> steps_ms;
   double total_ms = 0, lost_ms = 0;
   for (int round = 0; total_ms < kMinMs || std::ssize(steps_ms) < kMinSteps; ++round) {
-    const auto steal_before = steal_ms();
     const Json samples =
         worker.request({{"cmd", "round"}, {"index", round}}, "samples", kPatienceSeconds);
-    const auto steal_after = steal_ms();
-    if (steal_before && steal_after) lost_ms += *steal_after - *steal_before;
-    lost_ms += probes_from_json(samples.at("probes")).run_delay_ms.value_or(0);
+    const Probes probes = probes_from_json(samples.at("probes"));
+    lost_ms += probes.run_delay_ms.value_or(0) + probes.steal_ms.value_or(0);
     for (const double ms : samples.at("itl_ms")) steps_ms.push_back(ms);
     total_ms += samples.at("decode_ms").get<double>();
   }
