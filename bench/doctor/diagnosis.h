@@ -47,7 +47,7 @@ std::vector<MachineFinding> judge(const Diagnosis& diagnosis);
 // Time that the host gave to others while the doctor measured, as a part of all CPUs'.
 std::optional<double> steal_share(const Diagnosis& diagnosis);
 
-// Is this machine fit for the gate: visits repeat to within kFitVisitSigma.
+// Is this machine fit for the gate: visits repeat to within kPromisedSigma.
 std::optional<bool> fit_for_gate(const NoiseFloor& noise);
 // "fit for the gate: visit σ 1.3 %; slowdowns from 3.0 % on can be told"
 std::string verdict(const NoiseFloor& noise);

@@ -48,7 +48,7 @@ Diagnosis diagnose(std::ostream& err) {
   d.harness = measure_harness_cost(c);
 
   now("the noise floor");
-  d.noise = measure_noise([&] { return run_visit(own_worker_command(), c); });
+  d.noise = measure_noise({"kvmark", own_worker_command()}, c);
 
   const std::vector<int> threads = thread_counts(cores);
   now("reading memory");

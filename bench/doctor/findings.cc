@@ -4,6 +4,7 @@
 #include <array>
 
 #include "bench/doctor/diagnosis.h"
+#include "bench/gate/selftest.h"
 #include "bench/report/format.h"
 #include "bench/report/report.h"
 
@@ -249,11 +250,11 @@ MachineFinding noise(const Diagnosis& d) {
   std::string found =
       fmt::format("visit σ {}, with drift {} ({}, {} repeated)", percent(*n.visit_sigma),
                   percent(*n.sigma_with_drift), plural(n.visits, "visit"), n.repeated);
-  if (*n.visit_sigma <= kFitVisitSigma) return {"noise", found};
+  if (*n.visit_sigma <= kPromisedSigma) return {"noise", found};
   return {"noise", found, warn,
           fmt::format("the gate promises 5 % only up to {}: mend what stands above, or take a "
                       "quieter machine",
-                      percent(kFitVisitSigma))};
+                      percent(kPromisedSigma))};
 }
 
 constexpr std::array kJudges = {noise,      load,     steal, cpu_quota, governor,  turbo,
@@ -286,7 +287,7 @@ std::optional<double> steal_share(const Diagnosis& d) {
 
 std::optional<bool> fit_for_gate(const NoiseFloor& noise) {
   if (!noise.visit_sigma) return std::nullopt;
-  return *noise.visit_sigma <= kFitVisitSigma;
+  return *noise.visit_sigma <= kPromisedSigma;
 }
 
 std::string verdict(const NoiseFloor& noise) {

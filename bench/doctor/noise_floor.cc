@@ -3,112 +3,89 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <random>
 #include <vector>
 
+#include "bench/gate/ab.h"
+#include "bench/gate/procedure.h"
+#include "bench/gate/rank_statistics.h"
+#include "bench/gate/resampling.h"
 #include "bench/record/clock.h"
-#include "bench/record/probes.h"
 #include "bench/record/stats.h"
 #include "engines/core/check.h"
 
 namespace kvmark {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-// Of a visit, as the gate's.
-constexpr int kSettleSteps = 8, kMinSteps = 40;
-constexpr double kMinMs = 200;
-constexpr double kDisturbed = 0.02;
-constexpr int kRepeatOneIn = 4;
-constexpr double kPatienceSeconds = 60;
-
-// Of the gate's decision.
-constexpr int kScreenPairs = 8, kRows = 8;
-constexpr double kScreenAt = 0.015, kSlowerAt = 0.025, kBoundAt = 0.005;
-constexpr double kFalseAlarm = 0.005;
+constexpr uint64_t kSeed = 1;  // of the environments' lengths and of simulated noise
 constexpr double kPower = 0.95;
-
-double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
-
-// The x in [low, high] where a rising function reaches `value`.
-template <typename Rising>
-double solve(Rising f, double value, double low, double high) {
-  for (int i = 0; i < 100; ++i) {
-    const double middle = (low + high) / 2;
-    (f(middle) < value ? low : high) = middle;
-  }
-  return high;
-}
-
-// Standard deviation from the differences of neighbours (von Neumann et al., "The mean square
-// successive difference", 1941): a drift that is slow against a visit does not enter.
-double successive_sigma(const std::vector<double>& values) {
-  double sum = 0;
-  for (size_t i = 1; i < values.size(); ++i) sum += std::pow(values[i] - values[i - 1], 2);
-  return std::sqrt(sum / (2 * static_cast<double>(values.size() - 1)));
-}
+constexpr int kRuns = 1000;  // simulated; the slowdown is then known to about a thirtieth of itself
 
 }  // namespace
 
-NoiseVisit run_visit(const WorkerCommand& command, const Case& c) {
-  check(c.gen_len > 1, "a visit of a case without decode steps");
-  WorkerProcess worker(command, "doctor", "/dev/null");
-  worker.request(
-      {{"cmd", "prepare"}, {"case", to_json(c)}, {"sampling", {{"settle_steps", kSettleSteps}}}},
-      "ready", kPatienceSeconds);
-  std::vector<double> steps_ms;
-  double total_ms = 0, lost_ms = 0;
-  for (int round = 0; total_ms < kMinMs || std::ssize(steps_ms) < kMinSteps; ++round) {
-    const Json samples =
-        worker.request({{"cmd", "round"}, {"index", round}}, "samples", kPatienceSeconds);
-    const Probes probes = probes_from_json(samples.at("probes"));
-    lost_ms += probes.run_delay_ms.value_or(0) + probes.steal_ms.value_or(0);
-    for (const double ms : samples.at("itl_ms")) steps_ms.push_back(ms);
-    total_ms += samples.at("decode_ms").get<double>();
-  }
-  return {*summarize(steps_ms).p50, lost_ms / total_ms};
-}
-
-NoiseFloor measure_noise(const std::function<NoiseVisit()>& visit, const VisitCount& count) {
-  check(count.fewest >= 3, "a noise floor of {} visits: expected at least 3", count.fewest);
-  NoiseFloor floor;
+// Every two neighbours are a pair, so that few visits say as much as they can.
+NoiseFloor noise_of(std::span<const double> steps_ms) {
+  check(steps_ms.size() >= 3, "a noise floor of {} visits: expected at least 3", steps_ms.size());
   std::vector<double> logs;
-  const int64_t start = now_ns();
-  const auto enough = [&] {
-    const int visits = static_cast<int>(logs.size());
-    const double seconds = ms_from_ns(now_ns() - start) * 1e-3;
-    return visits >= count.most || (visits >= count.fewest && seconds > count.budget_s);
-  };
-  try {
-    while (!enough()) {
-      const NoiseVisit v = visit();
-      if (v.disturbed > kDisturbed && floor.repeated < count.most / kRepeatOneIn) {
-        ++floor.repeated;
-        continue;
-      }
-      logs.push_back(std::log(v.step_ms));
-    }
-  } catch (const WorkerFailed& e) {
-    floor.missing_because = e.what();
-    return floor;
+  RecordedRounds pairs;
+  for (const double ms : steps_ms) {
+    logs.push_back(std::log(ms));
+    if (logs.size() > 1) pairs.push_back({logs.back() - logs[logs.size() - 2]});
   }
+  NoiseFloor floor;
   floor.visits = static_cast<int>(logs.size());
-  floor.visit_sigma = successive_sigma(logs);
+  floor.visit_sigma = visit_sigma(pairs, 0);
   floor.sigma_with_drift = summarize(logs).stddev;
   return floor;
 }
 
-double smallest_slowdown(double visit_sigma, int pairs) {
-  if (visit_sigma == 0) return kSlowerAt;
-  const double unit = std::sqrt(std::numbers::pi / 3) * std::numbers::sqrt2 * visit_sigma;
-  const double screen = unit / std::sqrt(kScreenPairs), confirm = unit / std::sqrt(pairs);
-  const double z = solve(normal_cdf, 1 - kFalseAlarm / kRows, 0, 10);
-  const double decide_at = std::max(kSlowerAt, kBoundAt + z * confirm);
-  const auto found = [&](double slowdown) {  // the pairs that confirm are fresh: independent
-    return normal_cdf((slowdown - kScreenAt) / screen) *
-           normal_cdf((slowdown - decide_at) / confirm);
+NoiseFloor measure_noise(const Binary& binary, const Case& c, const PairCount& count) {
+  VisitOptions options;
+  options.log_path = "/dev/null";
+  VisitPairs pairs(binary, binary, options, kSeed);
+  std::vector<double> steps_ms;
+  const int64_t start = now_ns();
+  const auto another = [&](int taken) {
+    const bool time_left = ms_from_ns(now_ns() - start) < 1e3 * count.budget_s;
+    return taken < count.fewest || (taken < count.most && time_left);
   };
-  return solve(found, kPower, 0, decide_at + 10 * screen);
+  try {
+    for (int taken = 0; another(taken); ++taken) {
+      const VisitPairs::Pair pair = pairs.take(c, taken);
+      steps_ms.push_back((pair.base_first ? pair.base : pair.now).step_ms);
+      steps_ms.push_back((pair.base_first ? pair.now : pair.base).step_ms);
+    }
+  } catch (const SideFailed& e) {
+    return {.missing_because = e.what()};
+  }
+  NoiseFloor floor = noise_of(steps_ms);
+  floor.repeated = pairs.repeats();
+  return floor;
+}
+
+// The estimate and the bound follow a shift of all differences. So each run has a slowdown from
+// which on it finds it, and the answer is a quantile of those.
+double smallest_slowdown(double visit_sigma, int pairs) {
+  const ProcedureOptions rules;
+  std::mt19937_64 random(kSeed);
+  std::normal_distribution<double> normal;
+  const auto differences = [&](int n) {
+    std::vector<double> d(n);
+    for (double& x : d) x = std::numbers::sqrt2 * visit_sigma * normal(random);
+    return d;
+  };
+  std::vector<double> found_from(kRuns);
+  for (double& from : found_from) {
+    const double screened = hodges_lehmann(differences(rules.screen_pairs));
+    const std::vector<double> confirmed = differences(pairs);
+    const auto bound = lower_bound(confirmed, 1 - rules.risk / kMostGatedRows);
+    check(bound.has_value(), "{} pairs carry no bound", pairs);
+    from = std::max({rules.keep - screened, rules.slower - hodges_lehmann(confirmed),
+                     rules.surely_slower - *bound});
+  }
+  const auto quantile = found_from.begin() + static_cast<int>(kPower * kRuns);
+  std::nth_element(found_from.begin(), quantile, found_from.end());
+  return *quantile;
 }
 
 }  // namespace kvmark
