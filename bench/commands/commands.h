@@ -27,6 +27,7 @@ Command add_generate(CLI::App& kvmark);
 Command add_schema(CLI::App& kvmark);
 Command add_ab(CLI::App& kvmark);
 Command add_selftest_gate(CLI::App& kvmark);
+Command add_doctor(CLI::App& kvmark);
 Command add_worker(CLI::App& kvmark);  // hidden: serves a run
 
 // The flags that stand for fields of a plan, and --set: shared by the commands that read one.

@@ -56,8 +56,10 @@ FmaKernel fma_kernel(int64_t simd_target) {
   return KVMARK_DISPATCH(make_fma_kernel, simd_target)();
 }
 
-double fma_gflop_per_s(ThreadPool& pool) {
-  const FmaKernel kernel = fma_kernel(chosen_simd_target());
+double fma_gflop_per_s(ThreadPool& pool) { return fma_gflop_per_s(pool, chosen_simd_target()); }
+
+double fma_gflop_per_s(ThreadPool& pool, int64_t simd_target) {
+  const FmaKernel kernel = fma_kernel(simd_target);
   const int parts = kPartsPerThread * pool.threads();
   // Shorter runs first: they wake the threads and the clock.
   for (int64_t rounds = 1 << 12;; rounds *= 2) {

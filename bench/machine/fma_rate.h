@@ -18,8 +18,10 @@ struct FmaKernel {
 // For one of simd_targets().
 FmaKernel fma_kernel(int64_t simd_target);
 
-// The f32 rate of all threads of the pool with the SIMD target in use, in GFLOP/s (1e9); takes some
+// The f32 rate of all threads of the pool with one of simd_targets(), in GFLOP/s (1e9); takes some
 // 10 ms.
+double fma_gflop_per_s(ThreadPool& pool, int64_t simd_target);
+// With the SIMD target in use.
 double fma_gflop_per_s(ThreadPool& pool);
 
 }  // namespace kvmark

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 #include "engines/codecs/simd.h"
 
@@ -25,9 +26,12 @@ TEST(FmaKernel, ComputesEveryChainOnEverySimdTarget) {
 TEST(FmaRate, IsARate) {
   for (const int threads : {1, 3}) {
     ThreadPool pool(threads);
-    const double rate = fma_gflop_per_s(pool);
-    EXPECT_TRUE(std::isfinite(rate));
-    EXPECT_GT(rate, 0);
+    std::vector<double> rates = {fma_gflop_per_s(pool)};
+    for (const int64_t target : simd_targets()) rates.push_back(fma_gflop_per_s(pool, target));
+    for (const double rate : rates) {
+      EXPECT_TRUE(std::isfinite(rate));
+      EXPECT_GT(rate, 0);
+    }
   }
 }
 

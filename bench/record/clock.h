@@ -13,6 +13,15 @@ inline int64_t now_ns() {
   return std::chrono::duration_cast<Nanoseconds>(now).count();
 }
 
+// What reading the clock takes, and the smallest time that it tells from none. A resolution coarser
+// than the overhead is the clock's own; else it is the time of a read.
+struct ClockFigures {
+  double overhead_ns;    // a read: the median of several loops
+  double resolution_ns;  // smallest positive difference of two reads, one after the other
+};
+// Takes some 10 ms.
+ClockFigures measure_clock();
+
 inline double ms_from_ns(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
 }  // namespace kvmark

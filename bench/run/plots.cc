@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -57,13 +56,18 @@ std::string find_script() {
 
 }  // namespace
 
+std::optional<std::string> plotting_python() {
+  for (const char* name : kPythons) {
+    if (succeeds({name, "-c", "import matplotlib"}, true)) return name;
+  }
+  return std::nullopt;
+}
+
 std::string draw_plots(const std::string& folder) {
   const std::string script = find_script();
   if (script.empty()) return "no plots: plots/plot.py is not beside this build";
-  const auto python = std::find_if(std::begin(kPythons), std::end(kPythons), [](const char* name) {
-    return succeeds({name, "-c", "import matplotlib"}, true);
-  });
-  if (python == std::end(kPythons)) return "no plots: there is no python3 with matplotlib";
+  const auto python = plotting_python();
+  if (!python) return "no plots: there is no python3 with matplotlib";
   if (succeeds({*python, script, folder}, false)) return "";
   return fmt::format("no plots: {} failed; its output stands above", script);
 }
