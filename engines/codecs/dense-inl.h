@@ -36,8 +36,8 @@ inline constexpr int kMaxQueries = 4;
 inline constexpr int kMaxScoreQueries = kLanes == 16 ? 8 : kLanes == 8 ? 2 : 1;
 inline constexpr int kValueVectors = kLanes == 16 ? 4 : 2;
 
-// The next register tile's share of `queries`: tiles of nearly equal size, so that none is left
-// with a single query.
+// The next register tile's share of `queries`: tiles of nearly equal size, so that none of three
+// and more is left with a single query.
 template <int kMost = kMaxQueries>
 HWY_INLINE int next_queries(int queries) {
   if (queries >= 2 * kMost) return kMost;

@@ -1,6 +1,7 @@
 // Scores of tiles of int8 and int4 keys by dot products of bytes: see ints-inl.h.
 #include <hwy/highway.h>
 
+#include <cmath>
 #include <span>
 
 #include "engines/codecs/dot4-inl.h"
@@ -62,10 +63,12 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
     }
     const auto largest = std::bit_cast<float>(_mm512_reduce_max_epu32(bits));
     const __m512 factor = _mm512_set1_ps(query_max(kTerms) / largest);
+    // What is no number is in the scale; the codes of such a group would be none either.
+    const __mmask16 numbers = std::isfinite(largest) ? 0xffff : 0;
     __m512i sum = _mm512_setzero_si512();
     float* terms = prepared + Prepared::kFirstQuad;
     for (int v = 0; v < vectors; ++v) {
-      const __m512i codes = _mm512_cvtps_epi32(_mm512_mul_ps(load(v), factor));
+      const __m512i codes = _mm512_maskz_cvtps_epi32(numbers, _mm512_mul_ps(load(v), factor));
       sum = _mm512_add_epi32(sum, codes);
       store_terms(codes, terms + v * 4 * kTerms);
     }

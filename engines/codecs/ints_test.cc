@@ -1,12 +1,14 @@
 // int8 and int4 with scales: their tiles, and their kernels on every SIMD target, which multiply
-// integers: bytes on one of them, words on the others.
+// integers where it has vectors: bytes on one of them, words on the others.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -249,6 +251,8 @@ TEST_P(EveryTarget, AResultDoesNotDependOnTheCall) {
       for (int most : {1, 3, 5, kTileRows}) {
         const auto k_runs = runs_of(keys, first, rows, at, most);
         const auto v_runs = runs_of(values, first, rows, at, most);
+        ASSERT_EQ(all_scores, scores(codec, q.data(), queries, dim, k_runs)) << codec.name << most;
+        ASSERT_EQ(all_sums, accumulated(codec, p.data(), queries, dim, v_runs, o)) << codec.name;
         for (int i = 0; i < queries; ++i) {
           const auto s = scores(codec, &q[i * dim], 1, dim, k_runs);
           ASSERT_EQ(0, std::memcmp(s.data(), &all_scores[i * kBlock], kBlock * sizeof(float)))
@@ -306,26 +310,55 @@ TEST_P(EveryTarget, RowsThatAQueryDoesNotSeeDoNotCount) {
 }
 
 TEST_P(EveryTarget, WhatIsNoNumberComesThrough) {
-  for_each_codec([](const Codec& codec) {
-    const int dim = 64;
-    const Stored rows(codec.k, dim, slots_from(0, kBlock), normal);
-    const Stored values(codec.v, dim, slots_from(0, kBlock), normal);
-    for (const float none :
-         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-      for (int query = 0; query < 4; ++query) {
-        auto q = numbers(4 * dim, 2);
-        q[query * dim + 5] = none;
-        auto p = probabilities(4 * kBlock, 3);
-        p[query * kBlock + 17] = none;
-        const auto s = scores(codec, q.data(), 4, dim, runs_of(rows, 0, kBlock, 0, kTileRows));
-        const auto o =
-            accumulated(codec, p.data(), 4, dim, runs_of(values, 0, kBlock, 0, kTileRows),
-                        std::vector<float>(4 * dim, 0.0f));
-        for (int i = 0; i < 4; ++i) {
-          EXPECT_EQ(std::isfinite(s[i * kBlock + 3]), i != query) << codec.name << none;
-          EXPECT_EQ(std::isfinite(o[i * dim + 3]), i != query) << codec.name << none;
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for_each_codec([&](const Codec& codec) {
+    for (int dim : {5, 16, 64, 80}) {
+      const int rows = dim == 64 ? kBlock : 20;  // whole tiles, and a part of one
+      const Stored keys(codec.k, dim, slots_from(0, rows), normal);
+      const Stored values(codec.v, dim, slots_from(0, rows), normal);
+      const auto k_runs = runs_of(keys, 0, rows, 0, kTileRows);
+      const auto v_runs = runs_of(values, 0, rows, 0, kTileRows);
+      for (const float none : {kNan, -kNan, kInf, -kInf}) {
+        for (int query = 0; query < 4; ++query) {
+          auto q = numbers(4 * dim, 2);
+          q[query * dim + 4] = none;
+          auto p = probabilities(4 * kBlock, 3);
+          p[query * kBlock + 17] = std::abs(none);
+          const auto s = scores(codec, q.data(), 4, dim, k_runs);
+          const auto o =
+              accumulated(codec, p.data(), 4, dim, v_runs, std::vector<float>(4 * dim, 0.0f));
+          for (int i = 0; i < 4; ++i) {
+            EXPECT_EQ(std::isfinite(s[i * kBlock + 3]), i != query) << codec.name << dim << none;
+            EXPECT_EQ(std::isfinite(o[i * dim + 3]), i != query) << codec.name << dim << none;
+          }
         }
       }
+    }
+  });
+}
+
+// All codes, queries and weights at their largest, of either sign: no integer sum overflows.
+TEST_P(EveryTarget, TheLargestSumsAreRight) {
+  const Numbers ups = [](std::mt19937_64&) { return 1.0f; };
+  const Numbers downs = [](std::mt19937_64&) { return -1.0f; };
+  for_each_codec([&](const Codec& codec) {
+    const int dim = 256;
+    for (const Numbers& stored : {ups, downs}) {
+      const Stored keys(codec.k, dim, slots_from(0, kBlock), stored);
+      const Stored values(codec.v, dim, slots_from(0, kBlock), stored);
+      const float number = values.decoded[0];
+      for (const float sign : {1.0f, -1.0f}) {
+        const std::vector<float> q(dim, sign);
+        const auto s = scores(codec, q.data(), 1, dim, runs_of(keys, 0, kBlock, 0, kTileRows));
+        for (int r = 0; r < kBlock; ++r) {
+          EXPECT_NEAR(s[r], sign * number * dim, codec.tolerance * dim) << codec.name;
+        }
+      }
+      const std::vector<float> p(kBlock, 1.0f);
+      const auto o = accumulated(codec, p.data(), 1, dim, runs_of(values, 0, kBlock, 0, kTileRows),
+                                 std::vector<float>(dim, 0.0f));
+      for (float sum : o) EXPECT_NEAR(sum, number * kBlock, codec.tolerance * kBlock) << codec.name;
     }
   });
 }

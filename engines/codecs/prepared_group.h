@@ -34,7 +34,8 @@ struct PreparedGroup {
   }
 };
 
-// Nothing smaller is told from zero where a step is fitted: its reciprocal is still finite.
+// Nothing smaller is told from zero where a step is fitted, of queries or of weights: its
+// reciprocal is still finite.
 inline constexpr float kLeastMagnitude = 1e-30f;
 
 }  // namespace kvmark

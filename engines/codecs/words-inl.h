@@ -56,9 +56,11 @@ HWY_INLINE WordVec broadcast_words(const float* p) {
   return hn::BitCast(WordTag(), hn::Set(FloatTag(), *p));
 }
 
-// Words x(i), the lower halves of four lanes of 32 bits, of channels or rows of a quad → x(0), x(2)
-// in lane 0, x(1), x(3) in lane 1. The other two lanes are of no use.
-inline constexpr int kQuadWords = 4;  // lanes
+// Lanes of 32 bits that hold a quad of channels or rows in words. Two would do; all four are kept
+// so that they are stored as one vector.
+inline constexpr int kQuadWords = 4;
+// Words x(i), the lower halves of four lanes of 32 bits, of a quad → x(0), x(2) in lane 0, x(1),
+// x(3) in lane 1. The other two lanes are of no use.
 HWY_INLINE IntVec paired(IntVec x) {
   alignas(16) static constexpr uint8_t kBytes[16] = {0, 1, 8, 9, 4, 5, 12, 13,
                                                      0, 1, 8, 9, 4, 5, 12, 13};
@@ -73,10 +75,13 @@ HWY_INLINE WordVec shift_right_unsigned(WordVec x) {
   return hn::BitCast(WordTag(), hn::ShiftRight<kBits>(hn::BitCast(tag, x)));
 }
 
+// Words are exact to 2e-5 of the largest; the tolerance leaves room for outliers.
+inline constexpr double kWordTolerance = 1e-3;
+
 // Four bytes of a lane hold kParts quads of codes. `keys` and `values` give quad kPart as words:
 // codes 0 and 2, then codes 1 and 3. Codes of keys are biased, those of values signed.
 struct ByteOperands {
-  static constexpr double kTolerance = 1e-3;
+  static constexpr double kTolerance = kWordTolerance;
   static constexpr int kParts = 1;
 
   template <int kPart>
@@ -92,7 +97,7 @@ struct ByteOperands {
 };
 
 struct NibbleOperands {
-  static constexpr double kTolerance = 1e-3;
+  static constexpr double kTolerance = kWordTolerance;
   static constexpr int kParts = 2;
 
   template <int kPart>

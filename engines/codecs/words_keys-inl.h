@@ -1,6 +1,9 @@
 // Scores of tiles of int8 and int4 keys by products of words: see ints-inl.h.
 #include <hwy/highway.h>
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <span>
 
 #if defined(KVMARK_CODECS_WORDS_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -24,6 +27,8 @@ template <int kMax, typename Codes, int kGroup, typename Operands>
 class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
   using Side = GroupedTile<kMax, Codes, kGroup>;
   using Prepared = PreparedGroup<kQuadWords>;
+  static_assert(kGroup * 2.0 * Codes::kBias * kWordMax < INT32_MAX,
+                "a group's products are summed");
   static constexpr int kParts = Operands::kParts;
   static constexpr int kStepChannels = 4 * kParts;  // of 64 bytes, four for each row
   static constexpr int kStepWords = kParts * kQuadWords;
@@ -68,10 +73,12 @@ class IntKeys<GroupedTile<kMax, Codes, kGroup>, Operands> {
     }
     const auto largest = std::bit_cast<float>(hn::GetLane(hn::MaxOfLanes(UnsignedTag(), bits)));
     const FloatVec factor = hn::Set(tag, kWordMax / largest);
+    // What is no number is in the scale; the codes of such a group would be none either.
+    const int numbers = std::isfinite(largest) ? n : 0;
     IntVec sum = hn::Zero(IntTag());
     for (int d = 0; d < 4 * Prepared::quads(n); d += kLanes) {
       const IntVec codes =
-          d < n ? hn::NearestInt(hn::Mul(load_from(d), factor)) : hn::Zero(IntTag());
+          d < numbers ? hn::NearestInt(hn::Mul(load_from(d), factor)) : hn::Zero(IntTag());
       sum = hn::Add(sum, codes);
       hn::StoreU(hn::BitCast(tag, paired(codes)), tag, prepared + Prepared::kFirstQuad + d);
     }

@@ -2,6 +2,8 @@
 // ints-inl.h.
 #include <hwy/highway.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <span>
 
@@ -63,7 +65,7 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
   // What a run has that is not a whole tile: zeros for the other rows, where scales may be no
   // numbers.
   template <int kQueries>
-  struct Part {
+  struct PartialRun {
     int32_t mask[kTileRows];
     float p[kQueries][kTileRows];
   };
@@ -80,7 +82,7 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
   template <int kQueries>
   HWY_INLINE static void add_block(const float* p, int dim, std::span<const TileRun> runs,
                                    bool first_queries, float* o) {
-    Part<kQueries> parts[kBlock];
+    PartialRun<kQueries> parts[kBlock];
     Tile all[kBlock];
     for (size_t t = 0; t < runs.size(); ++t) {
       all[t] = tile_of<kQueries>(runs[t], p, dim, ahead_of(runs[t], first_queries), parts[t]);
@@ -104,7 +106,7 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
 
   template <int kQueries>
   HWY_INLINE static Tile tile_of(const TileRun& run, const float* p, int dim,
-                                 const std::byte* ahead, Part<kQueries>& part) {
+                                 const std::byte* ahead, PartialRun<kQueries>& part) {
     const int64_t scales_bytes = Side::scales_bytes(dim);
     prefetch_lines(ahead, scales_bytes);
     Tile tile{.scales = reinterpret_cast<const hwy::float16_t*>(run.tiles),
@@ -137,8 +139,9 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
     for (UnsignedVec& bits : largest) {
       bits = hn::Set(UnsignedTag(), std::bit_cast<uint32_t>(kLeastMagnitude));
     }
-    float(*weights)[kTileRows] = to.words[0];  // (tiles · kQueries, kTileRows)
-    for (const Tile& tile : tiles) {
+    for (size_t t = 0; t < tiles.size(); ++t) {
+      const Tile& tile = tiles[t];
+      float(*weights)[kTileRows] = to.words[t];  // (kQueries, kTileRows)
       KVMARK_UNROLL(4)
       for (int v = 0; v < kTileVectors; ++v) {
         const FloatVec mask = hn::BitCast(tag, hn::LoadU(IntTag(), tile.mask + v * kLanes));
@@ -150,7 +153,6 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
           largest[i] = hn::Max(largest[i], hn::BitCast(UnsignedTag(), weight));
         }
       }
-      weights += kQueries;
     }
     KVMARK_UNROLL(4)
     for (int i = 0; i < kQueries; ++i) {
@@ -190,16 +192,15 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
       KVMARK_UNROLL(2)
       for (int k = 0; k < kSums; ++k) sums[i][k].clear();
     }
-    const float* words = weights.words[0][0];
-    for (const Tile& tile : tiles) {
-      const std::byte* codes = tile.codes + at;
-      const std::byte* ahead = tile.ahead + at;
+    for (size_t t = 0; t < tiles.size(); ++t) {
+      const float* words = weights.words[t][0];
+      const std::byte* codes = tiles[t].codes + at;
+      const std::byte* ahead = tiles[t].ahead + at;
       KVMARK_UNROLL(4)
       for (int quad = 0; quad < kTileRows / 4; ++quad) {
         hwy::Prefetch(ahead + quad * kQuadBytes);
         add_quad<kQueries>(words + quad * kQuadWords, codes + quad * kQuadBytes, sums);
       }
-      words += kQueries * kTileRows;
     }
     KVMARK_UNROLL(4)
     for (int i = 0; i < kQueries; ++i) {
@@ -241,9 +242,10 @@ class IntValues<GroupedTile<kMax, Codes, kGroup>, Operands> {
                                          std::span<const Tile> tiles, int d, int n, float* o,
                                          int dim) {
     const int width = (n + kParts - 1) / kParts;  // columns
-    std::byte codes[kBlock][kUnitBytes] = {};
+    std::byte codes[kBlock][kUnitBytes];
     Tile padded[kBlock];
     for (size_t t = 0; t < tiles.size(); ++t) {
+      std::memset(codes[t], 0, kUnitBytes);
       const std::byte* from = tiles[t].codes + int64_t{d / kParts} * kTileRows;
       for (int quad = 0; quad < kTileRows / 4; ++quad) {
         std::memcpy(codes[t] + quad * kQuadBytes, from + quad * width * 4, width * 4);
