@@ -47,9 +47,9 @@ class PlanFlags {
 class ComparisonFlags {
  public:
   void add_to(CLI::App& command);
-  // Before anything is read or measured: throws UsageError for what --out cannot be.
+  // Before anything is read or measured: throws UsageError for what --out cannot be or write.
   void check() const;
-  // To stdout and to the files of --out; gives the exit code.
+  // To stdout, then to the files of --out; gives the exit code.
   int show(const Comparison& comparison) const;
 
  private:

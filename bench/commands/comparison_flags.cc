@@ -21,7 +21,9 @@ void ComparisonFlags::add_to(CLI::App& command) {
       ->allow_extra_args(false);
 }
 
-void ComparisonFlags::check() const { outputs(); }
+void ComparisonFlags::check() const {
+  for (const Output& file : outputs()) check_writable(file.path);
+}
 
 std::vector<ComparisonFlags::Output> ComparisonFlags::outputs() const {
   std::vector<Output> all;
@@ -40,10 +42,10 @@ std::vector<ComparisonFlags::Output> ComparisonFlags::outputs() const {
 }
 
 int ComparisonFlags::show(const Comparison& comparison) const {
+  print(render(comparison, format_, strict_, all_));
   for (const Output& file : outputs()) {
     write_whole(file.path, render(comparison, file.format, strict_, all_));
   }
-  print(render(comparison, format_, strict_, all_));
   return exit_code_of(comparison, strict_);
 }
 

@@ -1,6 +1,7 @@
 #include "bench/record/whole_file.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -30,6 +31,25 @@ void write_whole(const std::string& path, std::string_view text) {
   write(aside, text);
   fs::rename(aside, path, error);
   if (error) throw RuntimeError(fmt::format("cannot write {}: {}", path, error.message()));
+}
+
+void check_writable(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    throw UsageError(fmt::format("{}: is a folder; expected the name of a file", path));
+  }
+  fs::path there = path;  // the file, or the nearest folder above it
+  if (!fs::exists(there, error) || fs::is_regular_file(there, error)) {
+    do {
+      there = there.has_parent_path() ? there.parent_path() : fs::path(".");
+    } while (!fs::exists(there, error));
+    if (!fs::is_directory(there, error)) {
+      throw UsageError(fmt::format("{}: {} is no folder", path, there.string()));
+    }
+  }
+  if (access(there.c_str(), W_OK) != 0) {
+    throw UsageError(fmt::format("{}: {} cannot be written to", path, there.string()));
+  }
 }
 
 }  // namespace kvmark

@@ -11,4 +11,8 @@ namespace kvmark {
 // RuntimeError naming the file.
 void write_whole(const std::string& path, std::string_view text);
 
+// Before long work, whether write_whole() can be expected to succeed. Writes and makes nothing.
+// Throws UsageError naming the file.
+void check_writable(const std::string& path);
+
 }  // namespace kvmark

@@ -35,5 +35,19 @@ TEST(WholeFile, ThatCannotBeWrittenIsAnError) {
   EXPECT_THROW(write_whole("/dev/full", "x"), RuntimeError);
 }
 
+TEST(CheckWritable, TellsBeforehandAndMakesNothing) {
+  const std::string folder = ::testing::TempDir() + "check_writable";
+  fs::remove_all(folder);
+  check_writable(folder + "/new/file");
+  check_writable("file");
+  check_writable("/dev/stdout");
+  EXPECT_FALSE(fs::exists(folder));
+  write_whole(folder + "/plain", "x");
+  check_writable(folder + "/plain");
+  EXPECT_THROW(check_writable(folder), UsageError);
+  EXPECT_THROW(check_writable(folder + "/plain/below"), UsageError);
+  EXPECT_EQ(read(folder + "/plain"), "x");
+}
+
 }  // namespace
 }  // namespace kvmark

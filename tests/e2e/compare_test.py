@@ -93,6 +93,8 @@ class CompareTest(unittest.TestCase):
                 (good, ["--format", "html"], "table"),
                 (good, ["--out", "html=x"], "expected FORMAT=FILE"),
                 (good, ["--out", "json"], "expected FORMAT=FILE"),
+                (good, ["--out", f"json={self.base}"], "is a folder"),
+                (good, ["--out", f"json={threshold}/x"], "is no folder"),
                 (good, ["--history", "none"], "cannot be read"),
                 (good, ["--history", str(self.base / "records.jsonl")], "line of a history"),
                 ([self.base], [], "NEW")]:
@@ -231,6 +233,7 @@ class CompareTest(unittest.TestCase):
     def test_a_file_that_cannot_be_written_is_3(self):
         result = self.compare(self.base, self.base, "--out", "json=/dev/full", code=3)
         self.assertIn("/dev/full", result.stderr)
+        self.assertTrue(result.stdout.startswith("no regression"), "said all the same")
 
     # ---- history, and other tools ----
 
