@@ -42,23 +42,19 @@ void set(const Thresholds& from, Thresholds& to) {
 }
 
 // The plan of the new run, and over it the user's.
-Thresholds thresholds(const CompareRequest& request) {
-  Thresholds all;
+void set_thresholds(const CompareRequest& request, CompareOptions& options) {
+  Thresholds& all = options.thresholds;
   try {
     set(thresholds_of(request.now), all);
   } catch (const UsageError& e) {  // written by another version, or by hand
     throw UsageError(fmt::format("{}/plan.json: thresholds: {}", request.now, e.what()));
   }
-  if (request.threshold.empty()) return all;
-  const auto value = percent(request.threshold);
-  if (!value) {
+  if (request.threshold.empty()) return;
+  if (const auto value = percent(request.threshold)) {
+    options.time_threshold = *value / 100;
+  } else {
     set(read_thresholds(request.threshold), all);
-    return all;
   }
-  for (const RecordField& field : record_fields()) {
-    if (field.gate == Gate::time) all[parse_metric(field.path).path()] = *value / 100;
-  }
-  return all;
 }
 
 ComparedRun rows_of(const std::string& run) {
@@ -72,7 +68,7 @@ int compare_runs(const CompareRequest& request) {
   request.shown.check();
   CompareOptions options;
   for (const std::string& metric : request.metrics) options.gated.push_back(parse_metric(metric));
-  options.thresholds = thresholds(request);
+  set_thresholds(request, options);
   options.across_machines = request.across_machines;
   if (!request.history.empty()) {
     options.history = History::read(request.history);

@@ -144,7 +144,7 @@ Comparison compare(const ComparedRun& base, const ComparedRun& now, const Compar
   Rows in_both;
   for (const RowPair& pair : paired.pairs) in_both.push_back(pair.now);
   const std::vector<std::string> labels = row_labels(in_both);
-  const std::vector<Rule> all = rules(options.gated, options.thresholds);
+  const std::vector<Rule> all = rules(options.gated, options.thresholds, options.time_threshold);
   for (size_t i = 0; i < paired.pairs.size(); ++i) {
     comparison.cases.push_back(compare_rows(paired.pairs[i], labels[i], all, options));
   }

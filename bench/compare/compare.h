@@ -3,6 +3,8 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@ namespace kvmark {
 struct CompareOptions {
   std::vector<MetricName> gated;             // decide besides those of the metrics table
   std::map<std::string, double> thresholds;  // relative, by MetricName::path()
+  std::optional<double> time_threshold;      // of the one time that decides, over `thresholds`
   History history;                           // empty: how much runs differ is not known
   bool across_machines = false;              // else another CPU or number of cores is refused
   bool exact_only = false;                   // times and other measurements are left out

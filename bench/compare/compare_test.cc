@@ -142,10 +142,10 @@ TEST(Exact, MoreAgreementIsBetter) {
   EXPECT_EQ(verdict(row, with(row, path, 0.979), "accuracy.loss.top1_agreement"), Verdict::same);
 }
 
-TEST(Exact, ALostFigureIsUndecidedAndANewOneIsShown) {
+TEST(Exact, ALostFigureIsWorseAndANewOneIsShown) {
   const Json row = compared_row("a", 1);
   const Json without = with(row, "/memory/kv_live_bytes", nullptr);
-  EXPECT_EQ(verdict(row, without, "memory.kv_live_bytes"), Verdict::undecided);
+  EXPECT_EQ(verdict(row, without, "memory.kv_live_bytes"), Verdict::worse);
   EXPECT_EQ(verdict(without, row, "memory.kv_live_bytes"), Verdict::shown);
 }
 
@@ -156,6 +156,18 @@ TEST(Exact, AnotherDigestIsShownNeverRed) {
   EXPECT_EQ(metric(c, "digest").note, "changed");
   EXPECT_THAT(c.notes, Contains(HasSubstr("digest changed in 1 cases")));
   EXPECT_EQ(exit_code_of(c, true), kExitFine);
+}
+
+TEST(Exact, ARowWithoutFiguresIsJudgedByItsStatusAlone) {
+  Json failed = bad_row("a", "failed", "died");
+  failed["memory"] = empty_record()["memory"];
+  const Comparison c = compared({compared_row("a", 1)}, {failed});
+  EXPECT_THAT(c.cases[0].metrics, IsEmpty());
+}
+
+TEST(Time, ThatOnlyTheBaseHasIsUndecided) {
+  const Json row = compared_row("a", 1);
+  EXPECT_EQ(verdict(row, with(row, "/latency/tpot_ms", nullptr), kTime), Verdict::undecided);
 }
 
 TEST(Time, CountsBeyondTenPercentEitherWay) {
@@ -259,6 +271,19 @@ TEST(Thresholds, MakeAShownMetricDecide) {
   CompareOptions options;
   options.thresholds = {{"memory.peak_rss_bytes", 0.05}};
   EXPECT_EQ(verdict(base, now, "memory.peak_rss_bytes", options), Verdict::worse);
+}
+
+TEST(Thresholds, MakeASecondTimeDecide) {
+  CompareOptions options;
+  const Json base = compared_row("a", 1), now = compared_row("a", 1.07);
+  options.time_threshold = 0.05;
+  const std::string_view second = "latency.e2e_ms.p50";
+  EXPECT_EQ(verdict(base, now, kTime, options), Verdict::worse);
+  EXPECT_EQ(verdict(base, now, second, options), Verdict::shown) << "one time a row";
+  options.time_threshold.reset();
+  options.thresholds = {{std::string(second), 0.05}};
+  EXPECT_EQ(verdict(base, now, kTime, options), Verdict::same);
+  EXPECT_EQ(verdict(base, now, second, options), Verdict::worse);
 }
 
 TEST(FurtherMetrics, Decide) {

@@ -104,7 +104,8 @@ MetricComparison compare_metric(const Rule& rule, bool decides, const Json& base
   if (m.base && m.now && *m.base != 0) m.change = *m.now / *m.base - 1;
   if (!decides) return m;
   if (!m.base || !m.now) {
-    m.verdict = m.base ? Verdict::undecided : Verdict::shown;
+    const bool exact = m.field->certainty == Certainty::exact;
+    m.verdict = !m.base ? Verdict::shown : exact ? Verdict::worse : Verdict::undecided;
     m.note = m.base ? "the new run lacks the figure" : "the base lacks the figure";
   } else if (m.field->certainty == Certainty::exact) {
     m.threshold = rule.threshold;
@@ -130,7 +131,8 @@ MetricComparison compare_digests(const Json& base, const Json& now) {
 }  // namespace
 
 std::vector<Rule> rules(const std::vector<MetricName>& gated,
-                        const std::map<std::string, double>& thresholds) {
+                        const std::map<std::string, double>& thresholds,
+                        std::optional<double> time_threshold) {
   std::vector<Rule> all;
   const auto add = [&](const MetricName& name) {
     const auto same = [&](const Rule& rule) { return rule.name.path() == name.path(); };
@@ -159,8 +161,9 @@ std::vector<Rule> rules(const std::vector<MetricName>& gated,
     const auto own = thresholds.find(path);
     const bool asked = std::any_of(gated.begin(), gated.end(),
                                    [&](const MetricName& name) { return name.path() == path; });
-    if (asked || (rule.gate == Gate::shown && own != thresholds.end())) rule.gate = Gate::gated;
+    if (asked || own != thresholds.end()) rule.gate = Gate::gated;
     if (own != thresholds.end()) rule.threshold = own->second;
+    if (time_threshold && field.gate == Gate::time && median) rule.threshold = *time_threshold;
   }
   return all;
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,10 @@ struct Rule {
 
 // A rule for each figure of a record: numbers as they are, of summaries the median and p99. What is
 // in `gated` or has a threshold of its own decides; thresholds by path (MetricName::path()).
+// `time_threshold` replaces that of every gated time, and makes none decide.
 std::vector<Rule> rules(const std::vector<MetricName>& gated,
-                        const std::map<std::string, double>& thresholds);
+                        const std::map<std::string, double>& thresholds,
+                        std::optional<double> time_threshold);
 
 // Worse or better where the figure moved beyond both `threshold`, in the ratio of the larger to the
 // smaller, and `floor`.
