@@ -60,7 +60,7 @@ void set_thresholds(const CompareRequest& request, CompareOptions& options) {
 ComparedRun rows_of(const std::string& run) {
   RunRows file = read_run(run);
   if (file.torn) std::cerr << "kvmark: " << *file.torn << "\n";
-  return {run, std::move(file.rows)};
+  return {run, std::move(file.rows), std::move(file.planned)};
 }
 
 int compare_runs(const CompareRequest& request) {

@@ -52,18 +52,23 @@ std::string key_without_threads(const Json& row) {
 }
 
 // The rows of one side that `others` lack, with the reason where it is the number of threads.
+// `planned`: case ids that the other side was to have.
 void add_one_sided(const Rows& rows, const Rows& others, bool in_base,
-                   std::vector<OneSided>& one_sided) {
+                   const std::set<std::string>& planned, std::vector<OneSided>& one_sided) {
   std::unordered_map<std::string, const Json*> near;
   for (const Json* other : others) near.emplace(key_without_threads(*other), other);
   const std::vector<std::string> labels = row_labels(rows);
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto it = near.find(key_without_threads(*rows[i]));
-    const std::string reason = it == near.end()
-                                   ? ""
-                                   : fmt::format("the other side has it with {} threads",
-                                                 length(*it->second, "case.threads"));
-    one_sided.push_back({labels[i], reason, in_base});
+    const bool missing = planned.count(id_of(*rows[i])) > 0;
+    std::string reason;
+    if (missing) {
+      reason = "the other side planned it and has no row of it";
+    } else if (it != near.end()) {
+      reason =
+          fmt::format("the other side has it with {} threads", length(*it->second, "case.threads"));
+    }
+    one_sided.push_back({labels[i], reason, in_base, in_base && missing && is_ok(*rows[i])});
   }
 }
 
@@ -138,8 +143,8 @@ Comparison compare(const ComparedRun& base, const ComparedRun& now, const Compar
   Comparison comparison;
   comparison.base = fmt::format("{} (commit {})", base.name, commits(of_base));
   comparison.now = fmt::format("{} (commit {})", now.name, commits(of_now));
-  add_one_sided(paired.only_base, paired.only_now, true, comparison.one_sided);
-  add_one_sided(paired.only_now, paired.only_base, false, comparison.one_sided);
+  add_one_sided(paired.only_base, paired.only_now, true, now.planned, comparison.one_sided);
+  add_one_sided(paired.only_now, paired.only_base, false, base.planned, comparison.one_sided);
 
   Rows in_both;
   for (const RowPair& pair : paired.pairs) in_both.push_back(pair.now);

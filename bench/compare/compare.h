@@ -26,9 +26,11 @@ struct CompareOptions {
 struct ComparedRun {
   std::string name;                          // as the user called it
   std::vector<nlohmann::ordered_json> rows;  // one a case
+  std::set<std::string> planned = {};        // case ids that the run was to have; empty: unknown
 };
 
-// Exact figures are held against each other as they are, times where both rows are of one machine.
+// A case that was ok in the base, that `now` planned and has no row of, has vanished. Exact figures
+// are held against each other as they are, times where both rows are of one machine.
 // Where a row has no figures its status alone is compared. Throws UsageError for runs of different
 // machines, unless across_machines.
 Comparison compare(const ComparedRun& base, const ComparedRun& now, const CompareOptions& options);

@@ -83,6 +83,19 @@ TEST(Pairing, WhatOneSideLacksIsListed) {
   EXPECT_EQ(exit_code_of(c, true), kExitFine);
 }
 
+TEST(Pairing, ACaseThatWasPlannedAndHasNoRowHasVanished) {
+  const std::vector<Json> base{compared_row("a", 1), compared_row("b", 1),
+                               bad_row("c", "failed", "died")};
+  const ComparedRun now{"new", {compared_row("a", 1)}, {"a", "b", "c"}};
+  const Comparison c = compare({"base", base}, now, {});
+  ASSERT_EQ(c.one_sided.size(), 2u);
+  EXPECT_TRUE(c.one_sided[0].vanished);
+  EXPECT_THAT(c.one_sided[0].reason, HasSubstr("planned"));
+  EXPECT_FALSE(c.one_sided[1].vanished) << "it failed in the base too";
+  EXPECT_EQ(exit_code_of(c, false), kExitFine);
+  EXPECT_EQ(exit_code_of(c, true), kExitUndecided);
+}
+
 TEST(Pairing, NothingInCommonIsUndecided) {
   EXPECT_EQ(exit_code_of(compared({compared_row("a", 1)}, {compared_row("b", 1)}), false),
             kExitUndecided);

@@ -12,7 +12,7 @@ bool anything_compared(const Comparison& comparison) {
 }
 
 ExitCode exit_code_of(const Comparison& comparison, bool strict) {
-  ExitCode code = kExitFine;
+  ExitCode code = comparison.times_lost ? kExitUndecided : kExitFine;
   for (const CaseComparison& c : comparison.cases) {
     if (c.broke()) code = worst_of({code, c.status == "invalid" ? kExitInvalid : kExitFailed});
     if (c.vanished() && strict) code = worst_of({code, kExitUndecided});
@@ -20,6 +20,9 @@ ExitCode exit_code_of(const Comparison& comparison, bool strict) {
       if (m.verdict == Verdict::worse) code = worst_of({code, kExitRegression});
       if (m.verdict == Verdict::undecided && strict) code = worst_of({code, kExitUndecided});
     }
+  }
+  for (const OneSided& one : comparison.one_sided) {
+    if (one.vanished && strict) code = worst_of({code, kExitUndecided});
   }
   return anything_compared(comparison) ? code : kExitUndecided;
 }

@@ -46,6 +46,7 @@ struct CaseComparison {
 struct OneSided {
   std::string label, reason;
   bool in_base = false;
+  bool vanished = false;  // was ok in the base, and the new side should have it
 };
 
 struct Comparison {
@@ -53,15 +54,17 @@ struct Comparison {
   std::vector<std::string> notes;  // differences of environment, what is unknown, what was repeated
   std::vector<OneSided> one_sided;
   std::vector<CaseComparison> cases;
+  bool times_lost = false;  // rows were to be timed, and every one of them was lost
 };
 
 // A metric was judged, or a case broke: there is something to decide by.
 bool anything_compared(const Comparison& comparison);
 
 // The worst of: a case that is invalid now (4), or failed now (3), and was ok; a metric that is
-// worse (1); nothing compared, because no case is on both sides or none has figures on both (5);
-// with `strict` a metric that is undecided, or a case that was ok and is skipped (5). Else 0. What
-// was already failed or invalid in the base is no fault of the new side.
+// worse (1); nothing compared, because no case is on both sides or none has figures on both, or all
+// times were lost (5); with `strict` a metric that is undecided, or a case that was ok and is
+// skipped or vanished (5). Else 0. What was already failed or invalid in the base is no fault of
+// the new side.
 ExitCode exit_code_of(const Comparison& comparison, bool strict);
 
 }  // namespace kvmark

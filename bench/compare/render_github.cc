@@ -60,9 +60,9 @@ std::string render_github(const Comparison& comparison, bool strict) {
   }
   errors.insert(errors.end(), worse.begin(), worse.end());
   const Annotation verdict{"kvmark", headline(comparison, strict)};
-  if (!anything_compared(comparison)) errors.push_back(verdict);
+  if (exit_code_of(comparison, false) == kExitUndecided) errors.push_back(verdict);
   for (const OneSided& one : comparison.one_sided) {
-    warnings.push_back({"kvmark", one_sided_sentence(one)});
+    (strict && one.vanished ? errors : warnings).push_back({"kvmark", one_sided_sentence(one)});
   }
   std::vector<Annotation> notices{verdict};
   for (const std::string& note : comparison.notes) notices.push_back({"kvmark", note});

@@ -43,8 +43,10 @@ std::string render_json(const Comparison& comparison, bool strict) {
   const Tally tally = tally_of(comparison);
   Json one_sided = Json::array(), cases = Json::array();
   for (const OneSided& one : comparison.one_sided) {
-    one_sided.push_back(
-        {{"side", one.in_base ? "base" : "new"}, {"label", one.label}, {"reason", one.reason}});
+    one_sided.push_back({{"side", one.in_base ? "base" : "new"},
+                         {"label", one.label},
+                         {"reason", one.reason},
+                         {"vanished", one.vanished}});
   }
   for (const CaseComparison& c : comparison.cases) cases.push_back(case_json(c));
   const Json json{{"schema", "kvmark-compare/1"},

@@ -115,10 +115,15 @@ std::string render_junit(const Comparison& comparison, bool strict) {
     total.skipped += suite.skipped;
   };
   Suite pairing;
-  if (!anything_compared(comparison))
+  if (exit_code_of(comparison, false) == kExitUndecided) {
     pairing.error("pairing", "cases", headline(comparison, strict));
+  }
   for (const OneSided& one : comparison.one_sided) {
-    pairing.skip("pairing", one.label, one_sided_sentence(one));
+    if (strict && one.vanished) {
+      pairing.fail("pairing", one.label, "vanished", one_sided_sentence(one));
+    } else {
+      pairing.skip("pairing", one.label, one_sided_sentence(one));
+    }
   }
   if (pairing.count > 0) add("pairing", pairing);
   for (const CaseComparison& c : comparison.cases) add(c.label, suite_of(c, strict));

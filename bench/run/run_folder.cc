@@ -188,7 +188,9 @@ RunRows read_run(const std::string& run) {
   const Json plan = read_plan((fs::path(path).parent_path() / "plan.json").string());
   std::map<std::string, size_t> place;
   for (const Json& id : list_at(plan, "case_ids")) {
-    if (id.is_string()) place.emplace(id.get<std::string>(), place.size());
+    if (!id.is_string()) continue;
+    place.emplace(id.get<std::string>(), place.size());
+    found.planned.insert(id.get<std::string>());
   }
   const auto place_of = [&](const Json& row) {
     const auto it = place.find(row.at("case_id").get<std::string>());

@@ -49,7 +49,8 @@ std::vector<nlohmann::ordered_json> latest_rows(std::vector<nlohmann::ordered_js
 
 struct RunRows {
   std::vector<nlohmann::ordered_json> rows;
-  std::optional<std::string> torn;  // as in RecordFile
+  std::optional<std::string> torn;     // as in RecordFile
+  std::set<std::string> planned = {};  // case ids of its plan.json; empty: it has none
 };
 
 // RUN on a command line, a run's folder or a file of records: its rows that count, in the order of

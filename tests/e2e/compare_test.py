@@ -124,6 +124,14 @@ class CompareTest(unittest.TestCase):
         self.assertIn("only in the base: ", result.stdout)
         self.assertIn("only in the new run: ", result.stdout)
 
+    def test_a_row_that_was_planned_and_is_missing_is_0_or_5_if_strict(self):
+        new = self.run_of("cut", ROWS[1:])
+        self.compare(self.base, new, "--strict", code=0)  # it may have been another plan
+        (new / "plan.json").write_text(json.dumps({"case_ids": [r["case_id"] for r in ROWS]}))
+        self.assertIn("has no row of it", self.compare(self.base, new, code=0).stdout)
+        for form in ["github", "junit", "json", "md"]:
+            self.compare(self.base, new, "--strict", "--format", form, code=5)
+
     def test_undecided_is_0_or_5_if_strict(self):
         def few(row):
             row["sampling"]["rounds"] = 2
