@@ -27,7 +27,8 @@ Command add_selftest_gate(CLI::App& kvmark) {
   test->add_option("--base", o->base, "A build [this one]")->type_name("BIN");
   test->add_option("--new", o->now, "Another build of the same source [this one]")
       ->type_name("BIN");
-  test->add_option("--pairs", request.pairs, "Pairs of visits to resample")
+  test->add_option("--aa-rounds", request.rounds,
+                   "Rounds without a change to resample, a pair of visits of every row each")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   test->add_option("--runs", request.runs, "Whole runs without a change")

@@ -22,7 +22,7 @@ struct SelftestRequest {
   std::string config;
   std::vector<Override> overrides;
   std::string folder;      // gets selftest.jsonl; one that is there goes on; "": results/…
-  int pairs = 300;         // of builds without a change, to be resampled
+  int rounds = 300;        // of pairs without a change, one of every row, to be resampled
   int runs = 20;           // whole ones without a change
   int injected = 94;       // runs of a single row that is slowed down ...
   double slowdown = 0.05;  // ... by this part of a step
@@ -30,10 +30,11 @@ struct SelftestRequest {
   VisitOptions visit;  // settle_steps, log_path and tick are set here
 };
 
-// Takes the pairs, whole runs and slowed runs that the folder lacks, each kept as soon as it is
-// there, then writes what they say to `out`; the first kMostGatedRows rows of the plan take part.
-// Gives kExitFine where what is promised was seen, or the machine is too noisy for the promise,
-// and kExitUndecided where it should hold and was not seen. Throws UsageError, also for a folder
+// Verifies each row once by each build, then takes the pairs, whole runs and slowed runs that the
+// folder lacks, each kept as soon as it is there, then writes what they say to `out`; the first
+// kMostGatedRows rows of the plan take part. Gives kExitFine where what is promised was seen, and
+// kExitUndecided where it was not. False alarms are promised everywhere; that slowdowns are found
+// only where no row's noise exceeds kPromisedSigma. Throws UsageError, also for a folder
 // whose test was of something else. Ctrl-C gives kExitInterrupted.
 ExitCode selftest_gate(const SelftestRequest& request, std::ostream& out, std::ostream& err);
 

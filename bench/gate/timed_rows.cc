@@ -75,6 +75,18 @@ std::string_view finding_word(Finding finding) {
   return "dropped";
 }
 
+void hold_to_verified(const TimedRow& row, const VisitPairs::Pair& pair) {
+  for (const bool base : {false, true}) {  // a fault of the new build outweighs the base's
+    const std::string& verified = base ? row.base_digest : row.digest;
+    const std::string& found = base ? pair.base.digest : pair.now.digest;
+    if (found == verified) continue;
+    throw SideFailed(fmt::format("a visit computed something else (digest {}) than what was "
+                                 "verified ({})",
+                                 found, verified),
+                     base, "invalid");
+  }
+}
+
 TimedRows::TimedRows(std::vector<TimedRow> rows, const Binary& base, const Binary& now,
                      const ProcedureOptions& procedure, const VisitOptions& visit, uint64_t seed)
     : options_(procedure),
@@ -94,28 +106,13 @@ void TimedRows::take(int index) {
   Row& row = rows_[index];
   try {
     const VisitPairs::Pair pair = visits_.take(row.row.spec, static_cast<int>(row.pairs.size()));
-    hold_to_digest(row, pair);
-    if (!row.fault) {
-      row.confirming.push_back(procedure_.confirming());
-      row.pairs.push_back(pair);
-      procedure_.add(index, pair.difference());
-    }
+    hold_to_verified(row.row, pair);
+    row.confirming.push_back(procedure_.confirming());
+    row.pairs.push_back(pair);
+    procedure_.add(index, pair.difference());
   } catch (const SideFailed& e) {
-    row.fault = Fault{e.base, "failed", e.what()};
-  }
-  if (row.fault) procedure_.drop(index);
-}
-
-void TimedRows::hold_to_digest(Row& row, const VisitPairs::Pair& pair) {
-  for (const bool base : {true, false}) {
-    std::string& expected = base ? row.row.base_digest : row.row.digest;
-    const std::string& found = base ? pair.base.digest : pair.now.digest;
-    if (expected.empty()) expected = found;
-    if (found == expected) continue;
-    row.fault = Fault{base, "invalid",
-                      fmt::format("a visit computed something else (digest {}) than the first "
-                                  "({})",
-                                  found, expected)};
+    row.fault = Fault{e.base, e.status, e.what()};
+    procedure_.drop(index);
   }
 }
 

@@ -19,6 +19,9 @@ struct TimedRow {
   std::string base_digest, digest;
 };
 
+// Throws SideFailed where a visit computed something else than was verified.
+void hold_to_verified(const TimedRow& row, const VisitPairs::Pair& pair);
+
 class TimedRows {
  public:
   TimedRows(std::vector<TimedRow> rows, const Binary& base, const Binary& now,
@@ -49,7 +52,6 @@ class TimedRows {
     std::optional<Fault> fault;
   };
   void take(int index);
-  void hold_to_digest(Row& row, const VisitPairs::Pair& pair);
   double median_of(const Row& row, bool base, double Visit::*figure) const;
 
   std::vector<Row> rows_;

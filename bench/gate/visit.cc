@@ -54,6 +54,13 @@ class Worker {
 
   const Json& ready() const { return ready_; }
 
+  Json verify() {
+    Json verified = ask({{"cmd", "verify"}, {"reference", nullptr}}, "verified",
+                        predicted_.once_s + predicted_.round_s);
+    check_verified(verified);
+    return verified;
+  }
+
   Json round(int index) {
     const Json request = {{"cmd", "round"}, {"index", index}};
     Json samples = ask(request, "samples", 2 * predicted_.once_s + 2 * predicted_.round_s);
@@ -108,7 +115,11 @@ Binary open_binary(const std::string& path) {
         fmt::format("{}: is no kvmark: `--version` gave {}", path,
                     version ? fmt::format("\"{}\"", version->substr(0, 80)) : "no answer"));
   }
-  return {path, {absolute, "worker"}};
+  return {
+      path,
+      {absolute, "worker"},
+      0,
+      fmt::format("{}, {} bytes, changed at {} s", *version, file.st_size, file.st_mtim.tv_sec)};
 }
 
 Visit take_visit(const Binary& binary, const Case& c, const VisitOptions& options,
@@ -127,7 +138,7 @@ Visit take_visit(const Binary& binary, const Case& c, const VisitOptions& option
     const Json samples = worker.round(round);
     const std::string digest = samples["digest"];
     if (round > 0 && digest != visit.digest) {
-      throw WorkerFailed(
+      throw ResultChanged(
           fmt::format("round {} computed something else (digest {}) than the first "
                       "({})",
                       round + 1, digest, visit.digest));
@@ -165,6 +176,14 @@ std::optional<std::string> why_unknown(const Binary& binary, const Case& c,
   }
 }
 
+std::string verified_digest(const Binary& binary, const Case& c, const VisitOptions& options) {
+  const Json verified = Worker(binary, c, options).verify();
+  if (!verified["correct"]["passed"].get<bool>()) {
+    throw WorkerFailed(why_incorrect(verified["correct"]));
+  }
+  return verified["digest"];
+}
+
 VisitPairs::VisitPairs(const Binary& base, const Binary& now, const VisitOptions& options,
                        uint64_t seed)
     : base_(base), now_(now), options_(options), random_(seed) {}
@@ -177,8 +196,10 @@ VisitPairs::Pair VisitPairs::take(const Case& c, int index) {
   for (const bool is_base : {pair.base_first, !pair.base_first}) {
     try {
       (is_base ? pair.base : pair.now) = undisturbed(is_base ? base_ : now_, c);
+    } catch (const ResultChanged& e) {
+      throw SideFailed(e.what(), is_base, "invalid");
     } catch (const WorkerFailed& e) {
-      throw SideFailed(e.what(), is_base);
+      throw SideFailed(e.what(), is_base, "failed");
     }
   }
   return pair;

@@ -15,9 +15,10 @@ namespace kvmark {
 
 // A build of kvmark.
 struct Binary {
-  std::string name;       // for people: its path
-  WorkerCommand worker;   // serves a case by bench/run/protocol.md
-  double extra_work = 0;  // part of a step's time that it is made to take longer
+  std::string name;        // for people: its path
+  WorkerCommand worker;    // serves a case by bench/run/protocol.md
+  double extra_work = 0;   // part of a step's time that it is made to take longer
+  std::string build = {};  // its --version, size and time of change: which build of that name it is
 };
 
 // The program at `path`. Throws UsageError where there is none, it cannot be run, or it is no
@@ -41,9 +42,14 @@ struct Visit {
   double disturbance = 0;  // run delay and stolen time, as a part of the visit's time
 };
 
+// A worker computed something else than before.
+struct ResultChanged : WorkerFailed {
+  using WorkerFailed::WorkerFailed;
+};
+
 // Starts the build's worker, its stack shifted by a random length of environment, and takes as many
-// rounds as the options ask for. Throws WorkerFailed, also when rounds computed different things,
-// and Interrupted.
+// rounds as the options ask for. Throws WorkerFailed, ResultChanged when rounds computed different
+// things, and Interrupted.
 Visit take_visit(const Binary& binary, const Case& c, const VisitOptions& options,
                  std::mt19937_64& random);
 
@@ -52,6 +58,10 @@ Visit take_visit(const Binary& binary, const Case& c, const VisitOptions& option
 // to neither, and Interrupted.
 std::optional<std::string> why_unknown(const Binary& binary, const Case& c,
                                        const VisitOptions& options);
+
+// The digest of what the build's `verify` computes of a case. Throws WorkerFailed, also where that
+// is not correct, and Interrupted.
+std::string verified_digest(const Binary& binary, const Case& c, const VisitOptions& options);
 
 // Visits in pairs. A disturbed visit is taken again, whichever build it is of, as long as at most a
 // quarter of all visits were; after that it counts as it is.
@@ -79,10 +89,12 @@ class VisitPairs {
   int visits_ = 0, repeats_ = 0;
 };
 
-// Whose worker failed.
+// Whose worker failed, and what that makes of the row.
 struct SideFailed : RuntimeError {
-  SideFailed(const std::string& what, bool is_base) : RuntimeError(what), base(is_base) {}
+  SideFailed(const std::string& what, bool is_base, std::string row_status)
+      : RuntimeError(what), base(is_base), status(std::move(row_status)) {}
   bool base;
+  std::string status;  // failed, or invalid: it computed something else
 };
 
 // The plan of a gate. Throws UsageError, also for one that counts: visits measure time.

@@ -76,12 +76,12 @@ TEST_F(VisitTest, TimesWithoutVerifying) {
   EXPECT_EQ(read_text(folder_ / "log"), std::string(kEngine) + " prepare\n" + kEngine + " round\n");
 }
 
-TEST_F(VisitTest, RoundsThatDifferAreAFailure) {
+TEST_F(VisitTest, RoundsThatDifferAreToldApartFromADeath) {
   options_.min_steps = 6;
   try {
     visit(binary({{"at", "round"}, {"index", 1}, {"do", "digest"}}));
     FAIL();
-  } catch (const WorkerFailed& e) {
+  } catch (const ResultChanged& e) {
     EXPECT_THAT(e.what(), AllOf(HasSubstr("round 2"), HasSubstr("d2")));
   }
 }
@@ -145,6 +145,7 @@ TEST_F(VisitTest, TheSideThatFailedIsNamed) {
       FAIL();
     } catch (const SideFailed& e) {
       EXPECT_EQ(e.base, base);
+      EXPECT_EQ(e.status, "failed");
       EXPECT_THAT(e.what(), HasSubstr("SIGKILL"));
     }
   }

@@ -34,6 +34,8 @@ bool is_text(const Json& reply, const char* key) {
   return reply.contains(key) && reply[key].is_string();
 }
 
+}  // namespace
+
 void check_verified(const Json& reply) {
   require(is_text(reply, "digest"), "verified", "digest");
   const bool has_passed = reply.contains("correct") && reply["correct"].is_object() &&
@@ -42,7 +44,7 @@ void check_verified(const Json& reply) {
   require(has_passed, "verified", "correct.passed");
 }
 
-// `correct` of a `verified` that has not passed; peers may say less than our own worker.
+// Peers may say less than our own worker.
 std::string why_incorrect(const Json& correct) {
   const Json stored = correct.value("stored_error", Json());
   if (stored.is_number() && stored.get<double>() > 1) {
@@ -55,8 +57,6 @@ std::string why_incorrect(const Json& correct) {
       "not correct: relative RMS error {} against attention over the stored rows, {} allowed",
       correct.value("rel_rms", Json()).dump(), correct.value("tolerance", Json()).dump());
 }
-
-}  // namespace
 
 void check_samples(const Json& reply) {
   require(is_text(reply, "digest"), "samples", "digest");

@@ -48,6 +48,12 @@ std::optional<std::string> stop_reason(const Sampling& sampling, const std::vect
 // Throws WorkerFailed where a `samples` reply lacks what the parent needs (protocol.md).
 void check_samples(const nlohmann::ordered_json& reply);
 
+// Throws WorkerFailed where a `verified` reply lacks what the parent needs.
+void check_verified(const nlohmann::ordered_json& reply);
+
+// Why `correct` of a `verified` reply has not passed.
+std::string why_incorrect(const nlohmann::ordered_json& correct);
+
 // Whatever happens to the worker becomes the row of this case; only Interrupted passes through.
 class CaseRun {
  public:

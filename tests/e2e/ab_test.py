@@ -116,16 +116,16 @@ class AbTest(unittest.TestCase):
         self.assertTrue(json.loads((self.root / "ab/ab.json").read_text())["interrupted"])
 
     def test_the_selftest_of_the_gate(self):
-        """Three pairs say nothing yet; five go on from there."""
+        """Three rounds say nothing yet; five go on from there."""
         command = [KVMARK, "selftest-gate", str(self.plan), "-o", str(self.root / "test"),
                    "--runs", "0", "--injected", "0"]
-        for pairs in [3, 5]:
-            result = subprocess.run([*command, "--pairs", str(pairs)], capture_output=True,
+        for rounds in [3, 5]:
+            result = subprocess.run([*command, "--aa-rounds", str(rounds)], capture_output=True,
                                     text=True, timeout=PATIENCE_S)
             self.assertEqual(result.returncode, 5, result.stderr)
             self.assertIn("too few", result.stdout)
             lines = (self.root / "test/selftest.jsonl").read_text().splitlines()
-            self.assertEqual(len(lines), 1 + pairs)
+            self.assertEqual(len(lines), 1 + 1 + rounds)  # what it is of, one row verified
 
 
 if __name__ == "__main__":
