@@ -4,18 +4,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <ostream>
 #include <random>
 
 #include "bench/compare/compare.h"
+#include "bench/compare/render.h"
 #include "bench/gate/common_cases.h"
 #include "bench/gate/timed_rows.h"
 #include "bench/record/environment.h"
 #include "bench/record/metric_name.h"
 #include "bench/record/record.h"
+#include "bench/record/whole_file.h"
 #include "bench/run/group_run.h"
 #include "bench/run/interrupt.h"
 #include "bench/run/run_folder.h"
@@ -29,6 +30,8 @@ constexpr double kPairSeconds = 0.8;  // for the progress line's first guess
 
 class Ab {
  public:
+  enum class Ending { whole, interrupted, failed };
+
   Ab(const AbRequest& request, std::ostream& err)
       : request_(request), err_(err), plan_(timed_plan(request.config, request.overrides)) {
     folder_ = request.folder.empty() ? default_run_folder("ab-" + plan_.name) : request.folder;
@@ -56,22 +59,25 @@ class Ab {
     compare_exactly();
     choose_rows();
     if (timed_) time_rows();
-    write(false);
+    write(Ending::whole);
   }
 
-  // Everything that there is: the pairs, the decisions, and the comparison.
-  void write(bool interrupted) const {
+  // Everything that there is: the pairs, the decisions, and the comparison (not strict).
+  void write(Ending ending) const {
     Json json = {{"schema", "kvmark-ab/1"},
                  {"base", request_.base.name},
                  {"new", request_.now.name},
                  {"plan", plan_.as_run},
                  {"seed", seed_},
-                 {"interrupted", interrupted},
+                 {"interrupted", ending == Ending::interrupted},
+                 {"failed", ending == Ending::failed},
                  {"rows_confirmed", timed_ ? Json(timed_->procedure().kept()) : Json()},
                  {"visits", timed_ ? Json(timed_->visits().visits()) : Json()},
                  {"visits_repeated", timed_ ? Json(timed_->visits().repeats()) : Json()},
-                 {"rows", timed_ ? timed_->to_json() : Json::array()}};
-    std::ofstream(folder_ + "/ab.json") << json.dump(1) << "\n";
+                 {"rows", timed_ ? timed_->to_json() : Json::array()},
+                 {"comparison", Json::parse(render(comparison_, "json", false))}};
+    write_whole(folder_ + "/ab.json",
+                json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
  private:
@@ -137,14 +143,13 @@ class Ab {
       return;
     }
     std::vector<TimedRow> rows;
-    size_t left_out = 0;
+    int not_ok = 0, without_steps = 0, beyond = 0;
     for (const Group& group : groups_) {
       for (const Case& c : group.cases) {
         CaseComparison* compared = find(case_id(c));
-        if (!compared || compared->base_status != "ok" || compared->status != "ok") continue;
-        if (c.gen_len < 2) continue;  // no decode steps
-        if (rows.size() == kMostGatedRows) {
-          ++left_out;
+        const bool ok = compared && compared->base_status == "ok" && compared->status == "ok";
+        if (!ok || c.gen_len < 2 || rows.size() == kMostGatedRows) {
+          ++(!ok ? not_ok : c.gen_len < 2 ? without_steps : beyond);
           continue;
         }
         const auto& [base, now] = digests_.at(compared->case_id);
@@ -152,13 +157,17 @@ class Ab {
         gated_.push_back(compared->case_id);
       }
     }
-    if (left_out > 0) {
-      comparison_.notes.push_back(
-          fmt::format("only the first {} rows are timed; the other {} are compared exactly only",
-                      kMostGatedRows, left_out));
-    }
+    note_untimed(not_ok, "is not ok on both sides");
+    note_untimed(without_steps, "has no decode steps");
+    note_untimed(beyond, fmt::format("comes after the first {}", kMostGatedRows));
     if (rows.empty()) return;
     timed_.emplace(std::move(rows), request_.base, request_.now, request_.procedure, visit_, seed_);
+  }
+
+  void note_untimed(int rows, std::string_view why) {
+    if (rows == 0) return;
+    comparison_.notes.push_back(
+        fmt::format("{} of {} rows not timed: each {}", rows, comparison_.cases.size(), why));
   }
 
   void time_rows() {
@@ -179,6 +188,7 @@ class Ab {
     for (size_t i = 0; i < gated_.size(); ++i) {
       timed_->complete(static_cast<int>(i), *find(gated_[i]));
     }
+    comparison_.times_lost = timed_->all_dropped();
     comparison_.notes.push_back(
         fmt::format("{} visits, {} of them repeated because others disturbed them",
                     timed_->visits().visits(), timed_->visits().repeats()));
@@ -218,9 +228,12 @@ std::optional<Comparison> ab(const AbRequest& request, std::ostream& err) {
   try {
     both.go();
   } catch (const Interrupted&) {
-    both.write(true);
+    both.write(Ab::Ending::interrupted);
     err << fmt::format("kvmark: interrupted; what was measured is kept in {}\n", both.folder());
     return {};
+  } catch (...) {
+    both.write(Ab::Ending::failed);
+    throw;
   }
   err << fmt::format("pairs and decisions: {}/ab.json\n", both.folder());
   return both.comparison();

@@ -28,8 +28,8 @@ struct AbRequest {
 // First every case is verified once by each build, and the records are compared for what is exact:
 // status, correctness, loss, bytes. A fault there ends it. Then the decode steps of the first
 // kMostGatedRows rows are timed as procedure.h asks. Warnings go to `err`, progress to stderr when
-// it is a terminal. Throws UsageError before anything is measured. Nothing after Ctrl-C: what was
-// measured is kept in ab.json.
+// it is a terminal. Throws UsageError before anything is measured. Nothing after Ctrl-C. However it
+// ends, ab.json holds what was measured.
 std::optional<Comparison> ab(const AbRequest& request, std::ostream& err);
 
 }  // namespace kvmark

@@ -167,11 +167,32 @@ TEST_F(AbTest, AVisitThatComputesSomethingElseIsInvalid) {
   EXPECT_THAT(row(kA).reason, HasSubstr("d2"));
 }
 
-TEST_F(AbTest, WhatTheBaseCannotDoIsNoFaultOfTheNewBuild) {
+TEST_F(AbTest, ARoundThatComputesSomethingElseIsInvalid) {
+  now(kA) = {{"at", "round"}, {"index", 1}, {"do", "digest"}};  // the second of a visit
+  EXPECT_EQ(go(), kExitInvalid);
+  EXPECT_EQ(row(kA).status, "invalid");
+}
+
+TEST_F(AbTest, ARowThatTheBaseLosesIsUndecided) {
   base(kA) = {{"at", "round"}, {"index", 1}, {"do", "kill"}};
-  EXPECT_EQ(go(), kExitFine);
+  EXPECT_EQ(go(), kExitFine) << "no fault of the new build";
+  EXPECT_EQ(exit_code_of(*comparison_, true), kExitUndecided);
   EXPECT_EQ(row(kA).base_status, "failed");
   EXPECT_THAT(row(kA).reason, HasSubstr("in the base"));
+  EXPECT_EQ(metric(kA, "latency.itl_ms.p50").verdict, Verdict::undecided);
+}
+
+TEST_F(AbTest, NothingIsDecidedWhereTheBaseLosesEveryRow) {
+  base(kA) = {{"at", "round"}, {"index", 1}, {"do", "kill"}};
+  base(kB)["timed_digest"] = "d2";
+  EXPECT_EQ(go(), kExitUndecided);
+  EXPECT_EQ(row(kB).base_status, "invalid");
+}
+
+TEST_F(AbTest, RowsThatAreNotTimedAreCounted) {
+  base(kA) = {{"at", "verify"}, {"do", "incorrect"}};
+  EXPECT_EQ(go(), kExitFine);
+  EXPECT_THAT(comparison_->notes, testing::Contains(HasSubstr("1 of 2 rows not timed: each is")));
 }
 
 TEST_F(AbTest, CasesThatTheBaseDoesNotKnowAreListed) {
@@ -184,9 +205,10 @@ TEST_F(AbTest, CasesThatTheBaseDoesNotKnowAreListed) {
   EXPECT_THAT(comparison_->one_sided[0].reason, HasSubstr("no such engine"));
 }
 
-TEST_F(AbTest, ACaseThatTheNewBuildReadsOtherwiseIsListed) {
+TEST_F(AbTest, ACaseThatTheNewBuildNoLongerKnowsHasVanished) {
   now(kB)["case_id"] = "0123456789abcdef";
-  EXPECT_EQ(go(true), kExitFine);
+  EXPECT_EQ(go(), kExitFine);
+  EXPECT_EQ(exit_code_of(*comparison_, true), kExitUndecided);
   ASSERT_THAT(comparison_->one_sided, SizeIs(1));
   EXPECT_TRUE(comparison_->one_sided[0].in_base);
 }
@@ -202,7 +224,8 @@ TEST_F(AbTest, OnlyTheFirstRowsAreTimed) {
   EXPECT_EQ(go(), kExitFine);
   EXPECT_THAT(comparison_->cases, SizeIs(9));
   EXPECT_THAT(file()["rows"], SizeIs(kMostGatedRows));
-  EXPECT_THAT(comparison_->notes, testing::Contains(HasSubstr("the other 1 ")));
+  EXPECT_THAT(comparison_->notes,
+              testing::Contains(HasSubstr("1 of 9 rows not timed: each comes")));
 }
 
 TEST_F(AbTest, ARowWithoutDecodeStepsIsComparedExactly) {
@@ -210,6 +233,7 @@ TEST_F(AbTest, ARowWithoutDecodeStepsIsComparedExactly) {
   now(kA)["tpot"] = 4.0;
   EXPECT_EQ(go(), kExitFine);
   EXPECT_THAT(file()["rows"], SizeIs(0));
+  EXPECT_THAT(comparison_->notes, testing::Contains(HasSubstr("has no decode steps")));
 }
 
 TEST_F(AbTest, CtrlCKeepsWhatWasMeasured) {
@@ -219,6 +243,23 @@ TEST_F(AbTest, CtrlCKeepsWhatWasMeasured) {
   EXPECT_EQ(file()["interrupted"], true);
   EXPECT_THAT(file()["rows"][0]["pairs"], SizeIs(1)) << "the pair before it";
   EXPECT_THAT(read_records(folder_ / "ab/new/records.jsonl").records, SizeIs(2));
+}
+
+TEST_F(AbTest, KeepsItsComparisonAndNamesThatAreNoText) {
+  now(kB)["live_bytes"] = 1575;
+  request_.base = {"old \xff", fake_worker(base_)};
+  request_.now = {"young", fake_worker(now_)};
+  ASSERT_TRUE(ab(request_, err_));
+  EXPECT_EQ(file()["base"], "old \uFFFD");
+  EXPECT_EQ(file()["comparison"]["exit_code"], kExitRegression);
+}
+
+TEST_F(AbTest, AnErrorLeavesWhatIsThere) {
+  std::filesystem::create_directories(folder_ / "ab/new");
+  std::filesystem::create_symlink("/nonexistent/file", folder_ / "ab/new/records.jsonl");
+  EXPECT_THROW(go(), RuntimeError);
+  EXPECT_EQ(file()["failed"], true);
+  EXPECT_THAT(read_records(folder_ / "ab/base/records.jsonl").records, SizeIs(2));
 }
 
 TEST_F(AbTest, AFolderIsNotUsedTwice) {

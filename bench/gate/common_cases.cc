@@ -34,7 +34,9 @@ CommonCases common_cases(const Plan& plan, const Binary& base, const Binary& now
       if (is_run_at_all(c, plan.sampling)) {
         const auto in_base = unknown_to(base, c, options), in_now = unknown_to(now, c, options);
         if (in_base) common.one_sided.push_back({case_label(c), "base: " + *in_base, false});
-        if (in_now) common.one_sided.push_back({case_label(c), "new: " + *in_now, !in_base});
+        if (in_now) {
+          common.one_sided.push_back({case_label(c), "new: " + *in_now, !in_base, !in_base});
+        }
         if (in_base || in_now) continue;
       }
       kept.cases.push_back(c);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "bench/record/stats.h"
@@ -129,11 +130,17 @@ void TimedRows::complete(int index, CaseComparison& comparison) const {
     (row.fault->of_base ? comparison.base_status : comparison.status) = row.fault->status;
     comparison.reason = (row.fault->of_base ? "in the base: " : "") + row.fault->reason;
   }
-  if (row.pairs.empty()) return;
-  const RowDecision decision = procedure_.decision(index);
   MetricComparison gated;
   gated.metric = fmt::format("{}.p50", kGated);
   gated.field = find_record_field(kGated);
+  if (row.fault && row.fault->of_base) {  // whether the new build is slower cannot be said
+    gated.verdict = Verdict::undecided;
+    gated.note = fmt::format("the base became {} in a timed visit", row.fault->status);
+    comparison.metrics.push_back(std::move(gated));
+    return;
+  }
+  if (row.pairs.empty()) return;
+  const RowDecision decision = procedure_.decision(index);
   gated.base = median_of(row, true, &Visit::step_ms);
   gated.now = median_of(row, false, &Visit::step_ms);
   gated.change = decision.change;
@@ -152,6 +159,11 @@ void TimedRows::complete(int index, CaseComparison& comparison) const {
   tail.note = "median over the visits; never gated";
   comparison.metrics.push_back(std::move(gated));
   comparison.metrics.push_back(std::move(tail));
+}
+
+bool TimedRows::all_dropped() const {
+  return std::all_of(rows_.begin(), rows_.end(),
+                     [](const Row& row) { return row.fault.has_value(); });
 }
 
 Json TimedRows::to_json() const {

@@ -12,8 +12,7 @@
 
 namespace kvmark {
 
-// A row to be timed. `base_digest`, `digest`: what each build's verified visit computed; "" where
-// the first visit says.
+// A row to be timed, with what each build computed of it when it was verified.
 struct TimedRow {
   Case spec;
   std::string base_digest, digest;
@@ -35,7 +34,11 @@ class TimedRows {
   const VisitPairs& visits() const { return visits_; }
 
   // What is known of a row: the gated metric and p99, and whose fault it was where it was dropped.
+  // Dropped because of the base it is undecided.
   void complete(int row, CaseComparison& comparison) const;
+
+  // Every row was dropped: nothing is known of any time.
+  bool all_dropped() const;
 
   // Everything, so that a decision can be checked: the rows with their pairs and decisions.
   nlohmann::ordered_json to_json() const;

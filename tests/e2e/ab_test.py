@@ -58,11 +58,15 @@ class AbTest(unittest.TestCase):
         return self.build("slower", f"""sed -u 's/"cmd":"prepare"/&,"extra_work":{by}/' | """
                                     "$KVMARK worker")
 
-    def test_itself_is_no_slower(self):
+    def test_itself_is_the_same(self):
         junit = self.root / "out/junit.xml"
         result = self.ab(KVMARK, "--format", "json", "--out", f"junit={junit}")
-        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
-        json.loads(result.stdout)
+        answer = json.loads(result.stdout)
+        # What the clock says is the machine's affair; what is exact is the same.
+        self.assertIn(result.returncode, [0, 1], result.stderr)
+        for metric in answer["cases"][0]["metrics"]:
+            if not metric["metric"].startswith("latency."):
+                self.assertIn(metric["verdict"], ["same", "shown"], metric)
         self.assertIn("<testcase", junit.read_text())
         ab = json.loads((self.root / "ab/ab.json").read_text())
         self.assertGreaterEqual(len(ab["rows"][0]["pairs"]), 8)
