@@ -239,7 +239,7 @@ void WorkerProcess::drain_stderr() {
   // A closed stderr is always readable; leaving it in poll() would spin.
   if (stderr_.get() >= 0 && !read_available(stderr_, error_text_)) {
     stderr_.reset();
-    if (!error_text_.empty()) error_text_ += '\n';
+    if (!error_text_.empty() && error_text_.back() != '\n') error_text_ += '\n';
   }
   size_t begin = 0;
   for (size_t end; (end = error_text_.find('\n', begin)) != std::string::npos; begin = end + 1) {

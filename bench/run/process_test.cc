@@ -117,6 +117,13 @@ TEST_F(ProcessTest, EarlyExitTellsItsCodeAndLastWords) {
   EXPECT_THAT(log(), HasSubstr("[E] first line\n[E] boom: a bad thing\n"));
 }
 
+// What it wrote and the end of it are read at once then.
+TEST_F(ProcessTest, LastWordsAreKeptWhenTheWorkerIsGoneAlready) {
+  WorkerProcess worker({"sh", "-c", "echo first line >&2; echo boom >&2; exit 7"}, "E", log_);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(reason_of([&] { prepare(worker); }), "exited with 7 at `prepare`: boom");
+}
+
 TEST_F(ProcessTest, SilenceEndsAtTheTimeout) {
   const auto worker = start("prepare", "silent");
   EXPECT_EQ(reason_of([&] { prepare(*worker, 0.2); }), "no answer to `prepare` within 0.2 s");
