@@ -79,6 +79,20 @@ std::optional<std::string> text_of(const WorkerProcess::Json& reply, const char*
   return it->get<std::string>();
 }
 
+// OpenBLAS starts threads as soon as it is loaded, and they look for work for the first tenth of a
+// second, on the cores of ours. Products are cut over our own pool.
+constexpr std::string_view kBlasThreads = "OPENBLAS_NUM_THREADS=1";
+
+std::vector<char*> worker_environment() {
+  const std::string_view name = kBlasThreads.substr(0, kBlasThreads.find('=') + 1);
+  std::vector<char*> variables = {const_cast<char*>(kBlasThreads.data())};
+  for (char** variable = environ; *variable; ++variable) {
+    if (std::string_view(*variable).substr(0, name.size()) != name) variables.push_back(*variable);
+  }
+  variables.push_back(nullptr);
+  return variables;
+}
+
 pid_t spawn(const WorkerCommand& command, int in, int out, int err) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -102,7 +116,9 @@ pid_t spawn(const WorkerCommand& command, int in, int out, int err) {
   for (const std::string& arg : command) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
   pid_t pid = -1;
-  const int error = posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), environ);
+  const std::vector<char*> environment = worker_environment();
+  const int error =
+      posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {

@@ -124,6 +124,13 @@ TEST_F(ProcessTest, LastWordsAreKeptWhenTheWorkerIsGoneAlready) {
   EXPECT_EQ(reason_of([&] { prepare(worker); }), "exited with 7 at `prepare`: boom");
 }
 
+TEST_F(ProcessTest, TheBlasLibraryStartsNoThreadsOfItsOwn) {
+  setenv("OPENBLAS_NUM_THREADS", "8", 1);
+  WorkerProcess worker({"sh", "-c", "echo $OPENBLAS_NUM_THREADS >&2; exit 7"}, "E", log_);
+  unsetenv("OPENBLAS_NUM_THREADS");
+  EXPECT_EQ(reason_of([&] { prepare(worker); }), "exited with 7 at `prepare`: 1");
+}
+
 TEST_F(ProcessTest, SilenceEndsAtTheTimeout) {
   const auto worker = start("prepare", "silent");
   EXPECT_EQ(reason_of([&] { prepare(*worker, 0.2); }), "no answer to `prepare` within 0.2 s");
