@@ -1,7 +1,9 @@
 #include "bench/compare/compare.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -218,7 +220,7 @@ TEST(Time, WithoutHistoryItsNoiseIsUnknown) {
 
 class WithHistory : public testing::Test {
  protected:
-  WithHistory() { std::filesystem::remove(path_); }
+  ~WithHistory() override { std::filesystem::remove(path_); }
   void add(const std::string& run, const Json& row) {
     append_history(path_, std::vector{with(row, "/run_id", run)});
   }
@@ -227,7 +229,8 @@ class WithHistory : public testing::Test {
     options.history = History::read(path_);
     return options;
   }
-  const std::string path_ = ::testing::TempDir() + "history_of_compare.jsonl";
+  const std::string path_ =
+      fmt::format("{}{}.history_of_compare.jsonl", ::testing::TempDir(), getpid());
 };
 
 TEST_F(WithHistory, ANoisyCaseNeedsThreeSigma) {

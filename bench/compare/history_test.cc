@@ -1,7 +1,9 @@
 #include "bench/compare/history.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -21,7 +23,7 @@ constexpr std::string_view kTime = "latency.tpot_ms.p50";
 
 class HistoryTest : public testing::Test {
  protected:
-  HistoryTest() { std::filesystem::remove(path_); }
+  ~HistoryTest() override { std::filesystem::remove(path_); }
   void add(const std::string& run, double tpot_ms) {
     Json row = compared_row("a", tpot_ms);
     row["run_id"] = run;
@@ -30,7 +32,7 @@ class HistoryTest : public testing::Test {
   std::vector<double> times() const {
     return History::read(path_).figures(compared_row("a", 1), kTime);
   }
-  const std::string path_ = ::testing::TempDir() + "history.jsonl";
+  const std::string path_ = fmt::format("{}{}.history.jsonl", ::testing::TempDir(), getpid());
 };
 
 TEST_F(HistoryTest, ComesBackInOrder) {
