@@ -1,26 +1,22 @@
 #include "bench/compare/renderers.h"
 #include "bench/compare/wording.h"
+#include "bench/record/or_null.h"
 
 namespace kvmark {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <typename T>
-Json value_or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 Json metric_json(const MetricComparison& m) {
   return {{"metric", m.metric},
           {"title", metric_title(m)},
           {"unit", m.field ? m.field->unit : ""},
           {"verdict", verdict_word(m.verdict)},
-          {"base", value_or_null(m.base)},
-          {"new", value_or_null(m.now)},
-          {"change", value_or_null(m.change)},
-          {"change_interval", value_or_null(m.change_interval)},
-          {"threshold", value_or_null(m.threshold)},
+          {"base", or_null(m.base)},
+          {"new", or_null(m.now)},
+          {"change", or_null(m.change)},
+          {"change_interval", or_null(m.change_interval)},
+          {"threshold", or_null(m.threshold)},
           {"note", m.note}};
 }
 

@@ -192,7 +192,7 @@ TEST(DoctorJson, HoldsTheFiguresAndNullForTheUnknown) {
   Diagnosis d = healthy();
   d.machine.state.governor = std::nullopt;
   const auto json = to_json(d);
-  EXPECT_EQ(json["schema"], "kvmark.doctor/1");
+  EXPECT_EQ(json["schema"], "kvmark-doctor/1");
   EXPECT_EQ(json["machine"]["cpus_allowed"], 8);
   EXPECT_TRUE(json["machine"]["governor"].is_null());
   EXPECT_EQ(json["machine"]["caches"][1]["bytes"], 1 << 20);

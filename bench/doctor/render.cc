@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/doctor/diagnosis.h"
+#include "bench/record/or_null.h"
 #include "bench/report/format.h"
 #include "bench/report/report.h"
 
@@ -12,14 +13,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kSchema = "kvmark.doctor/1";
+constexpr const char* kSchema = "kvmark-doctor/1";
 constexpr size_t kNameColumns = 10;  // the longest finding's name
 constexpr const char* kIndent = "                  ";
-
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
 
 std::string findings_text(const std::vector<MachineFinding>& findings) {
   std::string text;

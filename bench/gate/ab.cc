@@ -26,8 +26,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kPairSeconds = 0.8;  // for the progress line's first guess
-
 class Ab {
  public:
   enum class Ending { whole, interrupted, failed };

@@ -7,12 +7,6 @@
 #include "engines/core/check.h"
 
 namespace kvmark {
-namespace {
-
-constexpr double kNormalMad = 1.4826;  // σ over MAD of a normal distribution
-
-}  // namespace
-
 double visit_sigma(const RecordedRounds& rounds, int row) {
   std::vector<double> differences;
   for (const std::vector<double>& round : rounds) differences.push_back(round.at(row));

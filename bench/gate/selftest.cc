@@ -25,7 +25,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kPairSeconds = 0.8;  // for the progress line's first guess
 constexpr int kResampledRuns = 4000;
 constexpr int kResampledSlowdowns = 1000;
 constexpr double kSlowdowns[] = {0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3};

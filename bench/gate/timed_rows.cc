@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bench/record/or_null.h"
 #include "bench/record/stats.h"
 
 namespace kvmark {
@@ -30,8 +31,6 @@ Verdict verdict_of(Finding finding) {
   return Verdict::shown;
 }
 
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
 Json decision_json(const RowDecision& decision) {
   return {{"finding", finding_word(decision.finding)},
           {"confirmed", decision.confirmed},
@@ -43,7 +42,7 @@ Json decision_json(const RowDecision& decision) {
 
 Json visit_json(const Visit& visit) {
   return {{"step_ms", visit.step_ms},
-          {"p99_ms", visit.p99_ms},
+          {"p99_ms", or_null(visit.p99_ms)},
           {"steps", visit.steps},
           {"disturbance", visit.disturbance}};
 }
@@ -117,11 +116,14 @@ void TimedRows::take(int index) {
   }
 }
 
-double TimedRows::median_of(const Row& row, bool base, double Visit::*figure) const {
+template <typename Figure>
+std::optional<double> TimedRows::median_of(const Row& row, bool base, Figure Visit::*figure) {
   std::vector<double> values;
-  for (const VisitPairs::Pair& pair : row.pairs)
-    values.push_back((base ? pair.base : pair.now).*figure);
-  return *summarize(values).p50;
+  for (const VisitPairs::Pair& pair : row.pairs) {
+    const std::optional<double> value = (base ? pair.base : pair.now).*figure;
+    if (value) values.push_back(*value);
+  }
+  return values.size() == row.pairs.size() ? summarize(values).p50 : std::nullopt;
 }
 
 void TimedRows::complete(int index, CaseComparison& comparison) const {
@@ -148,16 +150,15 @@ void TimedRows::complete(int index, CaseComparison& comparison) const {
   gated.threshold = options_.slower;
   gated.verdict = verdict_of(decision.finding);
   gated.note = how_decided(decision);
-  MetricComparison tail = gated;
+  comparison.metrics.push_back(std::move(gated));
+
+  MetricComparison tail;
   tail.metric = fmt::format("{}.p99", kGated);
+  tail.field = find_record_field(kGated);
   tail.base = median_of(row, true, &Visit::p99_ms);
   tail.now = median_of(row, false, &Visit::p99_ms);
-  tail.change = *tail.now / *tail.base - 1;
-  tail.change_interval.reset();
-  tail.threshold.reset();
-  tail.verdict = Verdict::shown;
+  if (tail.base && tail.now) tail.change = *tail.now / *tail.base - 1;
   tail.note = "median over the visits; never gated";
-  comparison.metrics.push_back(std::move(gated));
   comparison.metrics.push_back(std::move(tail));
 }
 

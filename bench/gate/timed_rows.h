@@ -55,7 +55,9 @@ class TimedRows {
     std::optional<Fault> fault;
   };
   void take(int index);
-  double median_of(const Row& row, bool base, double Visit::*figure) const;
+  // Over the visits of one build; nothing where one of them lacks the figure.
+  template <typename Figure>
+  static std::optional<double> median_of(const Row& row, bool base, Figure Visit::*figure);
 
   std::vector<Row> rows_;
   const ProcedureOptions options_;

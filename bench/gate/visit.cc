@@ -85,7 +85,7 @@ double run_delay_ms(const Json& samples) {
   return probes.is_object() ? probes_from_json(probes).run_delay_ms.value_or(0) : 0;
 }
 
-// The last lines of a program's `--version`; nothing where it does not end with 0.
+// The first line of a program's `--version`; nothing where it does not end with 0.
 std::optional<std::string> version_of(const std::string& path) {
   std::string quoted;
   for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -155,9 +155,9 @@ Visit take_visit(const Binary& binary, const Case& c, const VisitOptions& option
   if (stolen_before && stolen_after) lost_ms += *stolen_after - *stolen_before;
 
   visit.steps = static_cast<int>(steps_ms.size());
-  visit.step_ms = *summarize(steps_ms).p50;
-  std::sort(steps_ms.begin(), steps_ms.end());
-  visit.p99_ms = steps_ms[static_cast<size_t>(0.99 * (steps_ms.size() - 1))];
+  const Summary summary = summarize(steps_ms);
+  visit.step_ms = *summary.p50;
+  visit.p99_ms = summary.p99;
   visit.disturbance = 1e-3 * lost_ms / seconds_since(from);
   if (visit.step_ms <= 0) throw WorkerFailed("its steps take no time");
   return visit;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -37,9 +38,9 @@ struct VisitOptions {
 struct Visit {
   double step_ms = 0;  // the median decode step
   int steps = 0;
-  double p99_ms = 0;       // 99 % of them were faster; with few steps close to the slowest
-  std::string digest;      // of what its rounds computed
-  double disturbance = 0;  // run delay and stolen time, as a part of the visit's time
+  std::optional<double> p99_ms;  // nothing where they are too few to tell (stats.h)
+  std::string digest;            // of what its rounds computed
+  double disturbance = 0;        // run delay and stolen time, as a part of the visit's time
 };
 
 // A worker computed something else than before.
@@ -62,6 +63,9 @@ std::optional<std::string> why_unknown(const Binary& binary, const Case& c,
 // The digest of what the build's `verify` computes of a case. Throws WorkerFailed, also where that
 // is not correct, and Interrupted.
 std::string verified_digest(const Binary& binary, const Case& c, const VisitOptions& options);
+
+// A pair of a plan as configs/ci.yaml, for the progress line's first guess.
+inline constexpr double kPairSeconds = 0.6;
 
 // Visits in pairs. A disturbed visit is taken again, whichever build it is of, as long as at most a
 // quarter of all visits were; after that it counts as it is.

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "bench/record/or_null.h"
 #include "kvmark_version.h"
 
 namespace kvmark {
@@ -113,11 +114,6 @@ std::optional<double> cpu_quota(const SystemPaths& paths) {
   return least;
 }
 
-template <typename T>
-Json value_or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 // What the machine's state says against timings. A virtual machine alone is a fact (env.vm): what
 // its host does to a row is seen in the row's probes.
 std::vector<std::string> doubts_about(const MachineState& machine) {
@@ -175,13 +171,13 @@ Json environment(const EnvironmentInput& input) {
   env["cpu"] = text_or_null(cpu_model());
   env["simd"] = text_or_null(input.simd);
   env["blas"] = text_or_null(input.blas);
-  env["huge_pages"] = value_or_null(machine.huge_pages);
-  env["cores"] = value_or_null(machine.cores);
-  env["governor"] = value_or_null(machine.governor);
-  env["gpu"] = value_or_null(input.gpu);
-  env["load"] = value_or_null(machine.load);
+  env["huge_pages"] = or_null(machine.huge_pages);
+  env["cores"] = or_null(machine.cores);
+  env["governor"] = or_null(machine.governor);
+  env["gpu"] = or_null(input.gpu);
+  env["load"] = or_null(machine.load);
   env["container"] = in_container();
-  env["vm"] = value_or_null(machine.vm);
+  env["vm"] = or_null(machine.vm);
   env["unstable"] = unstable;
   env["started"] = text_or_null(input.started);
   return env;

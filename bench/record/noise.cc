@@ -82,10 +82,6 @@ constexpr double kFrequencyMoves = 0.05;
 constexpr double kMigration_ms = 0.1, kMinorFault_ms = 1e-3;
 constexpr double kOwnCostShare = 0.01;  // of the wall time, for what a case does to itself
 
-double quantile_of(const std::vector<double>& sorted, double q) {
-  return sorted[std::llround(q * static_cast<double>(sorted.size() - 1))];
-}
-
 double median_of(std::span<const double> samples) { return *summarize(samples).p50; }
 
 }  // namespace
@@ -125,7 +121,7 @@ bool has_two_modes(std::span<const double> rounds) {
   if (rounds.size() < kModeRounds) return false;
   std::vector<double> sorted(rounds.begin(), rounds.end());
   std::sort(sorted.begin(), sorted.end());
-  const double spread = quantile_of(sorted, 0.9) - quantile_of(sorted, 0.1);
+  const double spread = quantile(sorted, 0.9) - quantile(sorted, 0.1);
   if (spread <= kMatters * std::abs(median_of(rounds))) return false;
   return dip(rounds) * std::sqrt(static_cast<double>(rounds.size())) > dip_bound(rounds.size());
 }

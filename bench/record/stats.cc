@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "bench/record/or_null.h"
 #include "engines/core/check.h"
 
 namespace kvmark {
@@ -12,16 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kOutlierMads = 5 * 1.4826;  // 1.4826 · MAD estimates a normal's deviation
+constexpr double kOutlierMads = 5 * kNormalMad;
 constexpr size_t kMinForP90 = 20, kMinForP95 = 40, kMinForP99 = 200;
-
-// `sorted` holds at least one value; 0 ≤ q ≤ 1.
-double quantile(std::span<const double> sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const size_t low = static_cast<size_t>(at);
-  const size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
-}
 
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -60,9 +53,14 @@ double student(size_t degrees) {
   return degrees <= std::size(kStudent) ? kStudent[degrees - 1] : kStudentOfMore;
 }
 
-Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
 }  // namespace
+
+double quantile(std::span<const double> sorted, double q) {
+  const double at = q * static_cast<double>(sorted.size() - 1);
+  const size_t low = static_cast<size_t>(at);
+  const size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
 
 Summary summarize(std::span<const double> samples) {
   for (double sample : samples) check(std::isfinite(sample), "summarize: a sample is {}", sample);
@@ -106,16 +104,16 @@ std::vector<size_t> outliers(std::span<const double> samples) {
 Json to_json(const Summary& s) {
   Json json;
   json["n"] = s.n;
-  json["mean"] = number_or_null(s.mean);
-  json["stddev"] = number_or_null(s.stddev);
-  json["mad"] = number_or_null(s.mad);
-  json["min"] = number_or_null(s.min);
-  json["p50"] = number_or_null(s.p50);
+  json["mean"] = or_null(s.mean);
+  json["stddev"] = or_null(s.stddev);
+  json["mad"] = or_null(s.mad);
+  json["min"] = or_null(s.min);
+  json["p50"] = or_null(s.p50);
   json["p50_ci95"] = s.p50_ci95 ? Json(*s.p50_ci95) : Json();
-  json["p90"] = number_or_null(s.p90);
-  json["p95"] = number_or_null(s.p95);
-  json["p99"] = number_or_null(s.p99);
-  json["max"] = number_or_null(s.max);
+  json["p90"] = or_null(s.p90);
+  json["p95"] = or_null(s.p95);
+  json["p99"] = or_null(s.p99);
+  json["max"] = or_null(s.max);
   json["outliers"] = s.outliers;
   return json;
 }

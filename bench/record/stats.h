@@ -12,6 +12,8 @@ namespace kvmark {
 
 // Fewer samples carry no interval of their median.
 inline constexpr int kIntervalSamples = 6;
+// The standard deviation of a normal distribution, over its MAD.
+inline constexpr double kNormalMad = 1.4826;
 
 // What a list of samples says; a figure that n samples cannot carry is left out (null in JSON).
 struct Summary {
@@ -29,7 +31,11 @@ struct Summary {
   size_t outliers = 0;  // samples further than 5 · 1.4826 · MAD from the median; 0 where MAD is 0
 };
 
-// Percentiles interpolate linearly between order statistics (type 7 of Hyndman & Fan, 1996). The
+// What a part q of the values, 0 ≤ q ≤ 1, lies below, interpolated linearly between order
+// statistics (type 7 of Hyndman & Fan, 1996). `sorted` holds at least one value.
+double quantile(std::span<const double> sorted, double q);
+
+// Percentiles are quantiles as above. The
 // interval of the median is the narrowest pair of order statistics x(k), x(n + 1 − k) that covers
 // the median of any continuous distribution with at least 95 % (binomial; no normality assumed).
 // No samples: everything but n and outliers is left out. A NaN or infinity throws LogicError.

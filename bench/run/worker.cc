@@ -13,6 +13,7 @@
 
 #include "bench/plan/case.h"
 #include "bench/record/environment.h"
+#include "bench/record/or_null.h"
 #include "bench/record/probes.h"
 #include "bench/run/ceilings.h"
 #include "bench/run/verify.h"
@@ -60,8 +61,6 @@ class Lines {
   int in_, out_;
   std::string buffer_;
 };
-
-Json bytes_or_null(const std::optional<int64_t>& bytes) { return bytes ? Json(*bytes) : Json(); }
 
 // Linux keeps the highest resident size of a process until it is told to begin anew.
 void reset_peak_memory() { std::ofstream("/proc/self/clear_refs") << 5; }
@@ -180,8 +179,8 @@ class Worker {
               {"kv_table_bytes", f.table_bytes},
               {"kv_saturated", workload_->clamped()},
               {"weight_bytes", workload_->weight_bytes()},
-              {"peak_rss_bytes", bytes_or_null(peak_rss)},
-              {"huge_page_bytes", bytes_or_null(process_memory().huge_page_bytes)},
+              {"peak_rss_bytes", or_null(peak_rss)},
+              {"huge_page_bytes", or_null(process_memory().huge_page_bytes)},
               {"timeline", std::move(timeline)}}},
             {"work", {{"positions_computed", last_round_->positions_computed}}},
             {"events", std::move(events)}};
