@@ -3,6 +3,7 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "engines/codecs/simd.h"
@@ -53,20 +54,21 @@ class CpuBackend : public Backend {
   Weight load(int rows, int cols, WeightType type, const RowSource& source) override {
     check(rows >= 1 && cols >= 1, "a weight of {} x {}", rows, cols);
     Weight w{nullptr, rows, cols, type};
-    Buffer& buffer = hold(w.bytes());
+    std::byte* const data = hold(w.bytes());
     weight_bytes_ += w.bytes();
-    w.data = buffer.data();
+    w.data = data;
     const int block = std::max(1, static_cast<int>(kGrain / cols));
     pool_.run(divide_up(rows, block), [&](int index, int) {
       const int end = std::min(rows, (index + 1) * block);
       if (type == WeightType::f32) {
-        for (int r = index * block; r < end; ++r) source(r, buffer.as<float>() + int64_t{r} * cols);
+        for (int r = index * block; r < end; ++r)
+          source(r, reinterpret_cast<float*>(data) + int64_t{r} * cols);
         return;
       }
       std::vector<float> row(cols);
       for (int r = index * block; r < end; ++r) {
         source(r, row.data());
-        narrow(row.data(), cols, type, buffer.as<uint16_t>() + int64_t{r} * cols);
+        narrow(row.data(), cols, type, reinterpret_cast<uint16_t*>(data) + int64_t{r} * cols);
       }
     });
     if (type != WeightType::f32) reserve_panels(int64_t{std::min(rows, kPanelRows)} * cols);
@@ -75,7 +77,8 @@ class CpuBackend : public Backend {
 
   Tensor alloc(int rows, int cols) override {
     check(rows >= 1 && cols >= 1, "a tensor of {} x {}", rows, cols);
-    return {hold(int64_t{rows} * cols * int64_t{sizeof(float)}).as<float>(), rows, cols};
+    std::byte* const data = hold(int64_t{rows} * cols * int64_t{sizeof(float)});
+    return {reinterpret_cast<float*>(data), rows, cols};
   }
 
   void matmul(Tensor x, const Weight& w, const Weight* bias, Tensor y) override {
@@ -152,11 +155,21 @@ class CpuBackend : public Backend {
   std::string name() const override { return "cpu"; }
 
  private:
-  Buffer& hold(int64_t bytes) {
-    constexpr int64_t kHugePage = 2 << 20;
-    Buffer& buffer = buffers_.emplace_back(static_cast<size_t>(bytes));
-    if (bytes >= kHugePage) buffer.advise_huge_pages();
-    return buffer;
+  // Zeroed memory of the backend's lifetime, on a cache line of its own. Small tensors lie together
+  // in huge pages: one by one they would not fill any, and how fast pages of 4 KiB are read differs
+  // from process to process.
+  std::byte* hold(int64_t bytes) {
+    constexpr int64_t kChunk = 32 << 20;
+    constexpr int64_t kLine = 64;
+    bytes = (bytes + kLine - 1) / kLine * kLine;
+    if (bytes > chunk_left_) {
+      Buffer& chunk = buffers_.emplace_back(static_cast<size_t>(std::max(bytes, kChunk)));
+      chunk.advise_huge_pages();
+      chunk_at_ = chunk.data();
+      chunk_left_ = static_cast<int64_t>(chunk.size());
+    }
+    chunk_left_ -= bytes;
+    return std::exchange(chunk_at_, chunk_at_ + bytes);
   }
 
   void reserve_panels(int64_t numbers) {
@@ -241,8 +254,10 @@ class CpuBackend : public Backend {
 
   ThreadPool& pool_;
   const CpuKernels kernels_ = cpu_kernels(chosen_simd_target());
-  std::vector<Buffer> buffers_;  // weights and activations; moving a Buffer keeps its memory
-  std::vector<Buffer> panels_;   // [thread] (kPanelRows, cols) widened weights
+  std::vector<Buffer> buffers_;    // of weights and activations; moving a Buffer keeps its memory
+  std::byte* chunk_at_ = nullptr;  // what the last of them has left
+  int64_t chunk_left_ = 0;
+  std::vector<Buffer> panels_;  // [thread] (kPanelRows, cols) widened weights
   int64_t weight_bytes_ = 0;
 };
 
