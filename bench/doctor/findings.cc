@@ -15,11 +15,12 @@ constexpr auto note = Severity::note;
 constexpr auto warn = Severity::warn;
 constexpr const char* kUnseen = "not visible here";
 
-constexpr double kBusyLoad = 0.5;         // runnable tasks a core, as records hold against timings
-constexpr double kStealNote = 0.005;      // of all CPUs' time
-constexpr double kStealWarn = 0.02;       // as the gate calls a visit disturbed
-constexpr double kSlowClockNs = 200;      // no clock that is read without a system call takes that
-constexpr double kHarnessShare = 0.01;    // of a step
+constexpr double kBusyLoad = 0.5;       // runnable tasks a core, as records hold against timings
+constexpr double kStealNote = 0.005;    // of all CPUs' time
+constexpr double kStealWarn = 0.02;     // as the gate calls a visit disturbed
+constexpr double kSlowClockNs = 200;    // no clock that is read without a system call takes that
+constexpr double kHarnessShare = 0.01;  // of a step
+constexpr double kWorkerStartMs = 300;
 constexpr double kUsableSlowdown = 0.10;  // what separate runs can tell without history
 constexpr int64_t kLittleMemory = int64_t{4} << 30;
 constexpr int kParanoidUser = 2;  // up to here a process may count its own events
@@ -257,10 +258,20 @@ MachineFinding noise(const Diagnosis& d) {
                       percent(kPromisedSigma))};
 }
 
-constexpr std::array kJudges = {noise,      load,     steal, cpu_quota, governor,  turbo,
-                                frequency,  cores,    smt,   numa,      simd,      caches,
-                                huge_pages, memory,   swap,  vm,        container, clock,
-                                harness,    counters, blas,  plots,     build};
+MachineFinding worker(const Diagnosis& d) {
+  const auto& start_ms = d.noise.worker_start_ms;
+  if (!start_ms) return {"worker", "unknown: no visit came through"};
+  const std::string found = fmt::format(
+      "ready for its first step {} ms after its start, weights of the quickstart's shape included",
+      human_number(*start_ms));
+  if (*start_ms <= kWorkerStartMs) return {"worker", found};
+  return {"worker", found, note, "every case costs that once, a visit of the gate each time"};
+}
+
+constexpr std::array kJudges = {noise,      load,   steal,    cpu_quota, governor,  turbo,
+                                frequency,  cores,  smt,      numa,      simd,      caches,
+                                huge_pages, memory, swap,     vm,        container, clock,
+                                harness,    worker, counters, blas,      plots,     build};
 
 }  // namespace
 

@@ -50,6 +50,7 @@ Diagnosis healthy() {
              .repeated = 0,
              .visit_sigma = 0.01,
              .sigma_with_drift = 0.011,
+             .worker_start_ms = 60,
              .missing_because = {}};
   return d;
 }
@@ -90,6 +91,7 @@ TEST(Findings, EachDiseaseIsFoundWithAnAdvice) {
       {"noise", Severity::warn, "3.0 %", [](Diagnosis& d) { d.noise.visit_sigma = 0.03; }},
       {"noise", Severity::warn, "unknown: it died",
        [](Diagnosis& d) { d.noise = {.missing_because = "it died"}; }},
+      {"worker", Severity::note, "400 ms", [](Diagnosis& d) { d.noise.worker_start_ms = 400; }},
       {"load", Severity::warn, "4.1 on 8 CPUs", [](Diagnosis& d) { d.machine.state.load = 4.1; }},
       {"steal", Severity::note, "1.0 %", [](Diagnosis& d) { d.probes.steal_ms = 80; }},
       {"steal", Severity::warn, "12 %", [](Diagnosis& d) { d.probes.steal_ms = 960; }},
@@ -201,6 +203,7 @@ TEST(DoctorJson, HoldsTheFiguresAndNullForTheUnknown) {
   EXPECT_EQ(json["harness"]["step_cost_share"], 0.004);
   EXPECT_EQ(json["harness"]["step_cost_share_ci95"][1], 0.005);
   EXPECT_EQ(json["noise"]["visit_sigma"], 0.01);
+  EXPECT_EQ(json["noise"]["worker_start_ms"], 60);
   EXPECT_EQ(json["noise"]["smallest_slowdown_48_pairs"], smallest_slowdown(0.01, 48));
   EXPECT_EQ(json["findings"].size(), judge(d).size());
   EXPECT_TRUE(json["findings"][0]["advice"].is_null());

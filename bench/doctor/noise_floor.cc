@@ -43,7 +43,7 @@ NoiseFloor measure_noise(const Binary& binary, const Case& c, const PairCount& c
   VisitOptions options;
   options.log_path = "/dev/null";
   VisitPairs pairs(binary, binary, options, kSeed);
-  std::vector<double> steps_ms;
+  std::vector<double> steps_ms, starts_ms;
   const int64_t start = now_ns();
   const auto another = [&](int taken) {
     const bool time_left = ms_from_ns(now_ns() - start) < 1e3 * count.budget_s;
@@ -52,14 +52,18 @@ NoiseFloor measure_noise(const Binary& binary, const Case& c, const PairCount& c
   try {
     for (int taken = 0; another(taken); ++taken) {
       const VisitPairs::Pair pair = pairs.take(c, taken);
-      steps_ms.push_back((pair.base_first ? pair.base : pair.now).step_ms);
-      steps_ms.push_back((pair.base_first ? pair.now : pair.base).step_ms);
+      for (const bool base : {pair.base_first, !pair.base_first}) {
+        const Visit& visit = base ? pair.base : pair.now;
+        steps_ms.push_back(visit.step_ms);
+        starts_ms.push_back(visit.start_ms);
+      }
     }
   } catch (const SideFailed& e) {
     return {.missing_because = e.what()};
   }
   NoiseFloor floor = noise_of(steps_ms);
   floor.repeated = pairs.repeats();
+  floor.worker_start_ms = summarize(starts_ms).p50;
   return floor;
 }
 

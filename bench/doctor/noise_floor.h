@@ -19,6 +19,8 @@ struct NoiseFloor {
   // Standard deviation of log(step) over all visits: larger where the machine drifts, which pairs
   // do not feel.
   std::optional<double> sigma_with_drift = {};
+  // Median time of a visit's worker from its start until it was ready for the first step.
+  std::optional<double> worker_start_ms = {};
   std::optional<std::string> missing_because = {};
 };
 

@@ -68,6 +68,7 @@ TEST(NoiseFloor, IsMeasuredInPairsOfVisits) {
   EXPECT_EQ(floor.missing_because, std::nullopt);
   EXPECT_EQ(floor.visits, 6);
   EXPECT_EQ(floor.visit_sigma, 0);
+  EXPECT_GT(*floor.worker_start_ms, 0) << "a shell has to start";
   EXPECT_EQ(measure_noise(scripted, c, {.fewest = 2, .most = 3, .budget_s = 0}).visits, 4);
 }
 

@@ -131,6 +131,7 @@ Json noise_json(const NoiseFloor& n) {
           {"sigma_with_drift", or_null(n.sigma_with_drift)},
           {"smallest_slowdown_24_pairs", smallest(24)},
           {"smallest_slowdown_48_pairs", smallest(48)},
+          {"worker_start_ms", or_null(n.worker_start_ms)},
           {"missing_because", or_null(n.missing_because)}};
 }
 

@@ -187,9 +187,13 @@ class Ab {
       timed_->complete(static_cast<int>(i), *find(gated_[i]));
     }
     comparison_.times_lost = timed_->all_dropped();
-    comparison_.notes.push_back(
-        fmt::format("{} visits, {} of them repeated because others disturbed them",
-                    timed_->visits().visits(), timed_->visits().repeats()));
+    const VisitPairs& visits = timed_->visits();
+    comparison_.notes.push_back(fmt::format(
+        "{} visits, {} of them repeated because others disturbed them{}", visits.visits(),
+        visits.repeats(),
+        visits.unknown() == 0
+            ? ""
+            : fmt::format("; of {} this system does not tell whether", visits.unknown())));
   }
 
   CaseComparison* find(const std::string& id) {

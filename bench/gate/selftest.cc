@@ -16,6 +16,7 @@
 #include "bench/gate/timed_rows.h"
 #include "bench/record/environment.h"
 #include "bench/record/json_lines.h"
+#include "bench/record/or_null.h"
 #include "bench/record/stats.h"
 #include "bench/run/interrupt.h"
 #include "bench/run/run_folder.h"
@@ -254,8 +255,8 @@ class Selftest {
                    {"first", pair.base_first ? "base" : "new"},
                    {"base_ms", pair.base.step_ms},
                    {"new_ms", pair.now.step_ms},
-                   {"base_disturbance", pair.base.disturbance},
-                   {"new_disturbance", pair.now.disturbance}});
+                   {"base_disturbance", or_null(pair.base.disturbance)},
+                   {"new_disturbance", or_null(pair.now.disturbance)}});
       progress_->done(seconds_each_);
     }
   }

@@ -41,10 +41,11 @@ Json decision_json(const RowDecision& decision) {
 }
 
 Json visit_json(const Visit& visit) {
-  return {{"step_ms", visit.step_ms},
+  return {{"start_ms", visit.start_ms},
+          {"step_ms", visit.step_ms},
           {"p99_ms", or_null(visit.p99_ms)},
           {"steps", visit.steps},
-          {"disturbance", visit.disturbance}};
+          {"disturbance", or_null(visit.disturbance)}};
 }
 
 std::string how_decided(const RowDecision& decision) {

@@ -80,9 +80,9 @@ class Worker {
   Json ready_;
 };
 
-double run_delay_ms(const Json& samples) {
+std::optional<double> run_delay_ms(const Json& samples) {
   const Json probes = samples.contains("probes") ? samples["probes"] : Json();
-  return probes.is_object() ? probes_from_json(probes).run_delay_ms.value_or(0) : 0;
+  return probes.is_object() ? probes_from_json(probes).run_delay_ms : std::nullopt;
 }
 
 // The first line of a program's `--version`; nothing where it does not end with 0.
@@ -130,8 +130,10 @@ Visit take_visit(const Binary& binary, const Case& c, const VisitOptions& option
   Worker worker(binary, c, options);
 
   Visit visit;
+  visit.start_ms = 1e3 * seconds_since(from);
   std::vector<double> steps_ms;
-  double steps_s = 0, lost_ms = 0;
+  double steps_s = 0;
+  std::optional<double> lost_ms = 0;
   for (int round = 0;
        static_cast<int>(steps_ms.size()) < options.min_steps || steps_s < options.min_steps_s;
        ++round) {
@@ -149,16 +151,18 @@ Visit take_visit(const Binary& binary, const Case& c, const VisitOptions& option
       steps_ms.push_back(step.get<double>());
       steps_s += 1e-3 * steps_ms.back();
     }
-    lost_ms += run_delay_ms(samples);
+    const auto delay_ms = run_delay_ms(samples);
+    if (!delay_ms) lost_ms.reset();
+    if (lost_ms) *lost_ms += *delay_ms;
   }
   const auto stolen_after = steal_ms();
-  if (stolen_before && stolen_after) lost_ms += *stolen_after - *stolen_before;
+  if (lost_ms && stolen_before && stolen_after) *lost_ms += *stolen_after - *stolen_before;
 
   visit.steps = static_cast<int>(steps_ms.size());
   const Summary summary = summarize(steps_ms);
   visit.step_ms = *summary.p50;
   visit.p99_ms = summary.p99;
-  visit.disturbance = 1e-3 * lost_ms / seconds_since(from);
+  if (lost_ms) visit.disturbance = 1e-3 * *lost_ms / seconds_since(from);
   if (visit.step_ms <= 0) throw WorkerFailed("its steps take no time");
   return visit;
 }
@@ -209,7 +213,9 @@ Visit VisitPairs::undisturbed(const Binary& binary, const Case& c) {
   for (;;) {
     const Visit visit = take_visit(binary, c, options_, random_);
     ++visits_;
-    if (visit.disturbance <= kDisturbed || repeats_ + 1 > kMostRepeats * visits_) return visit;
+    if (!visit.disturbance) ++unknown_;
+    const bool disturbed = visit.disturbance.value_or(0) > kDisturbed;
+    if (!disturbed || repeats_ + 1 > kMostRepeats * visits_) return visit;
     ++repeats_;
   }
 }

@@ -36,11 +36,14 @@ struct VisitOptions {
 };
 
 struct Visit {
-  double step_ms = 0;  // the median decode step
+  double start_ms = 0;  // from the start of its process until it was prepared, weights included
+  double step_ms = 0;   // the median decode step
   int steps = 0;
   std::optional<double> p99_ms;  // nothing where they are too few to tell (stats.h)
   std::string digest;            // of what its rounds computed
-  double disturbance = 0;        // run delay and stolen time, as a part of the visit's time
+  // Run delay and stolen time, as a part of the visit's time; nothing where the system tells no run
+  // delay.
+  std::optional<double> disturbance;
 };
 
 // A worker computed something else than before.
@@ -67,8 +70,8 @@ std::string verified_digest(const Binary& binary, const Case& c, const VisitOpti
 // A pair of a plan as configs/ci.yaml, for the progress line's first guess.
 inline constexpr double kPairSeconds = 0.6;
 
-// Visits in pairs. A disturbed visit is taken again, whichever build it is of, as long as at most a
-// quarter of all visits were; after that it counts as it is.
+// Visits in pairs. A visit that is known to be disturbed is taken again, whichever build it is of,
+// as long as at most a quarter of all visits were; after that it counts as it is.
 class VisitPairs {
  public:
   VisitPairs(const Binary& base, const Binary& now, const VisitOptions& options, uint64_t seed);
@@ -83,6 +86,9 @@ class VisitPairs {
 
   int visits() const { return visits_; }    // those that were repeated included
   int repeats() const { return repeats_; }  // visits that were taken again
+  int unknown() const {
+    return unknown_;
+  }  // those of which nobody knows whether they were disturbed
 
  private:
   Visit undisturbed(const Binary& binary, const Case& c);
@@ -90,7 +96,7 @@ class VisitPairs {
   const Binary &base_, &now_;
   const VisitOptions& options_;
   std::mt19937_64 random_;
-  int visits_ = 0, repeats_ = 0;
+  int visits_ = 0, repeats_ = 0, unknown_ = 0;
 };
 
 // Whose worker failed, and what that makes of the row.

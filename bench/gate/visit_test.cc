@@ -93,8 +93,10 @@ TEST_F(VisitTest, DeathAndNonsenseAreFailures) {
 }
 
 TEST_F(VisitTest, SaysWhichPartOfItWasLost) {
-  EXPECT_LT(visit(binary({{"tpot", 1.0}})).disturbance, 1);
-  EXPECT_GT(visit(binary({{"tpot", 1.0}, {"delay_ms", 1e6}})).disturbance, 1);
+  EXPECT_LT(*visit(binary({{"tpot", 1.0}})).disturbance, 1);
+  EXPECT_GT(*visit(binary({{"tpot", 1.0}, {"delay_ms", 1e6}})).disturbance, 1);
+  EXPECT_EQ(visit(binary({{"tpot", 1.0}, {"delay_ms", nullptr}})).disturbance, std::nullopt)
+      << "a system that tells no run delay";
 }
 
 TEST_F(VisitTest, EveryWorkerHasAnEnvironmentOfAnotherLength) {
@@ -159,6 +161,16 @@ TEST_F(VisitTest, DisturbedVisitsAreRepeatedUpToAQuarter) {
   EXPECT_EQ(pairs.visits() - pairs.repeats(), 24) << "those that count";
   EXPECT_GE(pairs.repeats(), 7);
   EXPECT_LE(pairs.repeats(), 0.25 * pairs.visits());
+  EXPECT_EQ(pairs.unknown(), 0);
+}
+
+TEST_F(VisitTest, VisitsOfWhichNothingIsKnownAreCounted) {
+  const Binary silent = binary({{"delay_ms", nullptr}});
+  VisitPairs pairs(silent, silent, options_, 1);
+  for (int i = 0; i < 3; ++i) pairs.take(small_case(kEngine), i);
+  EXPECT_EQ(pairs.visits(), 6);
+  EXPECT_EQ(pairs.repeats(), 0);
+  EXPECT_EQ(pairs.unknown(), 6);
 }
 
 TEST(OpenBinary, TellsWhatIsNoBuildOfKvmark) {

@@ -118,7 +118,7 @@ class FakeWorker {
                   {"decode_ms", steps * tpot},
                   {"profile", {{"attend_ms", tpot / 2}, {"other_ms", tpot / 2}}},
                   {"probes",
-                   {{"run_delay_ms", rules_.value("delay_ms", 0.0)},
+                   {{"run_delay_ms", rules_.contains("delay_ms") ? rules_["delay_ms"] : Json(0.0)},
                     {"major_faults", 0},
                     {"minor_faults", 3}}},
                   {"ceiling", {{"read_gb_per_s", 10.0}}}};
