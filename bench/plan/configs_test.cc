@@ -154,7 +154,7 @@ TEST(Configs, ScalingKeepsTheWorkingSet) {
 TEST(Configs, SweepTakesTheRangesOfTheManual) {
   const Plan plan = load_plan(config("sweep.yaml"), {{"--seq-len", "seq_len", "128-8192*2"},
                                                      {"--heads", "heads", "8:2,32:8"}});
-  EXPECT_EQ(plan.groups.size(), 7u * 2);
+  EXPECT_EQ(plan.groups.size(), 2u * 7 * 2);
 }
 
 // The first block of this language behind `after` on a page.
