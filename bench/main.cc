@@ -31,9 +31,24 @@ void check_subcommand(const CLI::App& app, int argc, char** argv) {
                                did_you_mean(argv[1], names), fmt::join(names, ", ")));
 }
 
+// An empty word is what a script passes whose variable is not set. It would be taken for an option
+// that was not given.
+void check_values(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (!value.empty()) continue;
+      throw UsageError(fmt::format("{}: is empty; expected {}, see `kvmark {} --help`",
+                                   option->get_name(), option->get_type_name(),
+                                   command.get_name()));
+    }
+  }
+}
+
 int dispatch(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
-    if (command.app->parsed()) return command.act();
+    if (!command.app->parsed()) continue;
+    check_values(*command.app);
+    return command.act();
   }
   throw LogicError("no command was asked for");  // CLI11 requires one
 }

@@ -172,7 +172,10 @@ class RunTest(unittest.TestCase):
         for options, word in [(["run"], "CONFIG"), (["lst"], "list"), ([], "subcommand"),
                               (["run", "none.yaml"], "none.yaml"),
                               (["export", "none"], "none"), (["export", "x", "--format", "y"], "csv"),
-                              (["list", "engine"], "engines"), (["run", "x", "--sets", "y"], "sets")]:
+                              (["list", "engine"], "engines"), (["run", "x", "--sets", "y"], "sets"),
+                              (["selftest-gate", "x", "--new", ""], "--new"),
+                              (["run", "x", "-o", ""], "--output"), (["run", ""], "CONFIG"),
+                              (["compare", "x", "y", "--history", ""], "--history")]:
             result = subprocess.run([KVMARK, *options], capture_output=True, text=True)
             self.assertEqual(result.returncode, 2, options)
             self.assertEqual(result.stdout, "", options)
