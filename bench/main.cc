@@ -64,7 +64,7 @@ int flushed(int code) {
   std::cout.flush();
   if (std::cout.good() || reader_is_gone()) return code;
   std::cerr << "kvmark: cannot write to stdout\n";
-  return code == kExitFine ? kExitFailed : code;
+  return worst_of({static_cast<ExitCode>(code), kExitFailed});
 }
 
 int guarded_main(int argc, char** argv) {

@@ -25,7 +25,7 @@ Command add_ab(CLI::App& kvmark) {
       ->type_name("DIR");
   o->shown.add_to(*ab);
   return {ab, [o] {
-            o->shown.check();
+            o->shown.check({o->request.config, o->base, o->now});
             o->request.overrides = o->plan.overrides();
             o->request.base = open_binary(o->base);
             o->request.now = open_binary(o->now);

@@ -47,9 +47,11 @@ class PlanFlags {
 class ComparisonFlags {
  public:
   void add_to(CLI::App& command);
-  // Before anything is read or measured: throws UsageError for what --out cannot be or write.
-  void check() const;
-  // To stdout, then to the files of --out; gives the exit code.
+  // Before anything is read or measured: throws UsageError for what --out cannot be or write, for
+  // one of `inputs` (files and folders of runs; "": none) and for a file that two outputs share.
+  void check(const std::vector<std::string>& inputs) const;
+  // To stdout, then to the files of --out; gives the exit code. A file that cannot be written after
+  // all is told on stderr, and does not keep the others from being written.
   int show(const Comparison& comparison) const;
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -38,7 +39,15 @@ std::optional<double> percent(std::string_view text) {
 using Thresholds = std::map<std::string, double>;
 
 void set(const Thresholds& from, Thresholds& to) {
-  for (const auto& [metric, value] : from) to[parse_metric(metric).path()] = value;
+  std::map<std::string, std::string> named;  // path → as `from` calls it
+  for (const auto& [metric, value] : from) {
+    const std::string path = parse_metric(metric).path();
+    if (const auto [it, is_new] = named.emplace(path, metric); !is_new) {
+      throw UsageError(fmt::format("{} and {} are one metric; expected one threshold for it",
+                                   it->second, metric));
+    }
+    to[path] = value;
+  }
 }
 
 // The plan of the new run, and over it the user's.
@@ -65,7 +74,7 @@ ComparedRun rows_of(const std::string& run) {
 
 int compare_runs(const CompareRequest& request) {
   // 1. What is asked for.
-  request.shown.check();
+  request.shown.check({request.base, request.now, request.history, request.threshold});
   CompareOptions options;
   for (const std::string& metric : request.metrics) options.gated.push_back(parse_metric(metric));
   set_thresholds(request, options);
@@ -76,7 +85,11 @@ int compare_runs(const CompareRequest& request) {
   }
 
   // 2. The comparison, and what it says.
-  const Comparison comparison = compare(rows_of(request.base), rows_of(request.now), options);
+  Comparison comparison = compare(rows_of(request.base), rows_of(request.now), options);
+  std::error_code error;
+  if (std::filesystem::equivalent(request.base, request.now, error)) {
+    comparison.notes.insert(comparison.notes.begin(), "both sides are the same run");
+  }
   return request.shown.show(comparison);
 }
 

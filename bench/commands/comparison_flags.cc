@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <set>
 
 #include "bench/commands/commands.h"
 #include "bench/compare/render.h"
@@ -21,8 +24,24 @@ void ComparisonFlags::add_to(CLI::App& command) {
       ->allow_extra_args(false);
 }
 
-void ComparisonFlags::check() const {
-  for (const Output& file : outputs()) check_writable(file.path);
+void ComparisonFlags::check(const std::vector<std::string>& inputs) const {
+  namespace fs = std::filesystem;
+  std::set<fs::path> taken;
+  for (const std::string& input : inputs) {
+    if (input.empty()) continue;
+    for (const fs::path& file : {fs::path(input), fs::path(input) / "records.jsonl"}) {
+      taken.insert(fs::weakly_canonical(file));
+    }
+  }
+  for (const Output& file : outputs()) {
+    check_writable(file.path);
+    if (!taken.insert(fs::weakly_canonical(file.path)).second) {
+      throw UsageError(fmt::format(
+          "--out {}={}: this file is read, or written by another --out; expected a file "
+          "of its own",
+          file.format, file.path));
+    }
+  }
 }
 
 std::vector<ComparisonFlags::Output> ComparisonFlags::outputs() const {
@@ -42,11 +61,17 @@ std::vector<ComparisonFlags::Output> ComparisonFlags::outputs() const {
 }
 
 int ComparisonFlags::show(const Comparison& comparison) const {
-  print(render(comparison, format_, strict_, all_));
+  ExitCode code = exit_code_of(comparison, strict_);
+  std::cout << render(comparison, format_, strict_, all_) << std::flush;
   for (const Output& file : outputs()) {
-    write_whole(file.path, render(comparison, file.format, strict_, all_));
+    try {
+      write_whole(file.path, render(comparison, file.format, strict_, all_));
+    } catch (const RuntimeError& e) {
+      std::cerr << "kvmark: " << e.what() << "\n";
+      code = worst_of({code, kExitFailed});
+    }
   }
-  return exit_code_of(comparison, strict_);
+  return code;
 }
 
 }  // namespace kvmark

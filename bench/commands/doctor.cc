@@ -14,7 +14,10 @@ Command add_doctor(CLI::App& kvmark) {
   doctor->add_flag("--json", *json, "The same as JSON");
   return {doctor, [json] {
             const Diagnosis diagnosis = diagnose(std::cerr);
-            return print(*json ? to_json(diagnosis).dump(2) + "\n" : to_text(diagnosis));
+            if (!*json) return print(to_text(diagnosis));
+            // A name that the system gives need not be UTF-8.
+            constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+            return print(to_json(diagnosis).dump(2, ' ', false, kReplace) + "\n");
           }};
 }
 

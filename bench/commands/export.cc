@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -36,6 +37,12 @@ int export_run(const ExportRequest& request) {
   if ((request.format == "gha") != !request.folder.empty()) {
     throw UsageError(
         "--format gha writes two files into the folder -o DIR; csv and md go to stdout");
+  }
+  std::error_code error;
+  if (std::filesystem::exists(request.folder, error) &&
+      !std::filesystem::is_directory(request.folder, error)) {
+    throw UsageError(
+        fmt::format("-o {}: is no folder; expected one for two files", request.folder));
   }
   const RunRows run = read_run(request.run);
   if (run.torn) std::cerr << "kvmark: " << *run.torn << "\n";

@@ -30,13 +30,13 @@ Command add_selftest_gate(CLI::App& kvmark) {
   test->add_option("--aa-rounds", request.rounds,
                    "Rounds without a change to resample, a pair of visits of every row each")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 100000));
   test->add_option("--runs", request.runs, "Whole runs without a change")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 100000));
   test->add_option("--injected", request.injected, "Runs of a row that is slowed down")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 100000));
   test->add_option("--slowdown", request.slowdown, "By which part of a step")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 10.0));

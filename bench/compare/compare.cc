@@ -25,6 +25,21 @@ struct Paired {
   Rows only_base, only_now;
 };
 
+// An id stands for its case. What one version writes out and the other leaves to a default cannot
+// differ, so that only keys of both count.
+void check_same_case(const RowPair& pair) {
+  const Json &base = value_at(*pair.base, "case"), &now = value_at(*pair.now, "case");
+  if (!base.is_object() || !now.is_object()) return;
+  for (const auto& [key, value] : now.items()) {
+    const auto other = base.find(key);
+    if (key == "preset" || key == "gate" || other == base.end() || *other == value) continue;
+    throw UsageError(
+        fmt::format("case {}: `{}` is {} in the base and {} in the new run under the same case_id; "
+                    "expected records as they were written",
+                    id_of(*pair.now), key, text_of(*other), text_of(value)));
+  }
+}
+
 Paired pair_rows(const ComparedRun& base, const ComparedRun& now) {
   std::unordered_map<std::string, const Json*> of_base;
   for (const Json& row : base.rows) of_base.emplace(id_of(row), &row);
@@ -35,6 +50,7 @@ Paired pair_rows(const ComparedRun& base, const ComparedRun& now) {
       paired.only_now.push_back(&row);
     } else {
       paired.pairs.push_back({partner->second, &row});
+      check_same_case(paired.pairs.back());
       of_base.erase(partner);
     }
   }
@@ -52,7 +68,7 @@ std::string key_without_threads(const Json& row) {
 }
 
 // The rows of one side that `others` lack, with the reason where it is the number of threads.
-// `planned`: case ids that the other side was to have.
+// `planned`: case ids that the other side was to have; where they are unknown, all of them.
 void add_one_sided(const Rows& rows, const Rows& others, bool in_base,
                    const std::set<std::string>& planned, std::vector<OneSided>& one_sided) {
   std::unordered_map<std::string, const Json*> near;
@@ -67,8 +83,12 @@ void add_one_sided(const Rows& rows, const Rows& others, bool in_base,
     } else if (it != near.end()) {
       reason =
           fmt::format("the other side has it with {} threads", length(*it->second, "case.threads"));
+    } else if (!in_base && !is_ok(*rows[i])) {
+      reason = fmt::format("{}: {}", text_of(value_at(*rows[i], "status")),
+                           text_of(value_at(*rows[i], "reason")));
     }
-    one_sided.push_back({labels[i], reason, in_base, in_base && missing && is_ok(*rows[i])});
+    const bool expected = missing || (planned.empty() && it == near.end());
+    one_sided.push_back({labels[i], reason, in_base, in_base && expected && is_ok(*rows[i])});
   }
 }
 
@@ -77,8 +97,10 @@ void check_machines(const std::vector<RowPair>& pairs) {
                                    [](const RowPair& pair) { return !same_machine(pair); });
   if (differ == pairs.end()) return;
   const auto machine = [](const Json& row) {
-    return fmt::format("{} with {} cores", text_of(value_at(row, "env.cpu")),
-                       text_of(value_at(row, "env.cores")));
+    const Json &cpu = value_at(row, "env.cpu"), &gpu = value_at(row, "env.gpu");
+    return fmt::format("{} with {} cores{}{}", cpu.is_null() ? "an unnamed CPU" : text_of(cpu),
+                       text_of(value_at(row, "env.cores")), gpu.is_null() ? "" : " and ",
+                       gpu.is_null() ? "" : text_of(gpu));
   };
   throw UsageError(
       fmt::format("the runs are of different machines ({}; {}): times cannot be compared; "
@@ -94,8 +116,10 @@ CaseComparison compare_rows(const RowPair& pair, const std::string& label,
   c.spec = value_at(*pair.now, "case");
   c.base_status = text_of(value_at(*pair.base, "status"));
   c.status = text_of(value_at(*pair.now, "status"));
+  c.base_counts = has_figures(*pair.base);
+  c.counts = has_figures(*pair.now);
   if (!is_ok(*pair.now)) c.reason = text_of(value_at(*pair.now, "reason"));
-  if (has_figures(*pair.base) && has_figures(*pair.now)) {
+  if (c.base_counts && c.counts) {
     c.metrics = judge(*pair.base, *pair.now, rules, options.history, same_machine(pair));
   }
   if (options.exact_only) {
@@ -108,14 +132,32 @@ CaseComparison compare_rows(const RowPair& pair, const std::string& label,
 
 // What holds for many cases, once.
 void add_notes(const Comparison& comparison, std::vector<std::string>& notes) {
-  int unknown = 0, changed = 0, times = 0;
+  int unknown = 0, changed = 0, times = 0, elsewhere = 0, raised = 0;
+  double largest = 0;
   for (const CaseComparison& c : comparison.cases) {
     for (const MetricComparison& m : c.metrics) {
       changed += m.metric == "digest" && m.note == "changed";
+      elsewhere += m.note == kAnotherMachine;
+      if (m.raised) {
+        ++raised;
+        largest = std::max(largest, *m.threshold);
+      }
       if (m.field->gate != Gate::time || !m.threshold) continue;
       ++times;
       unknown += m.note.find(kNoiseUnknown) != std::string::npos;
     }
+  }
+  if (raised > 0) {
+    notes.push_back(fmt::format(
+        "earlier runs differ so much that the thresholds of {} figures are wider, up to {:.0f} %: "
+        "slowdowns below that are not seen",
+        raised, 100 * largest));
+  }
+  if (elsewhere > 0) {
+    notes.push_back(
+        fmt::format("{} measured figures are of another machine: --all shows them, "
+                    "nothing decides by them",
+                    elsewhere));
   }
   if (unknown > 0) {
     notes.push_back(

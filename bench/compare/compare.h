@@ -29,10 +29,11 @@ struct ComparedRun {
   std::set<std::string> planned = {};        // case ids that the run was to have; empty: unknown
 };
 
-// A case that was ok in the base, that `now` planned and has no row of, has vanished. Exact figures
-// are held against each other as they are, times where both rows are of one machine.
-// Where a row has no figures its status alone is compared. Throws UsageError for runs of different
-// machines, unless across_machines.
+// A case that was ok in the base, that `now` planned and has no row of, has vanished; so has every
+// one that it lacks where its plan is unknown. Exact figures are held against each other as they
+// are, times where both rows are of one machine. Where a row has no figures its status alone is
+// compared. Throws UsageError for runs of different machines, unless across_machines, and for rows
+// of different cases under one id.
 Comparison compare(const ComparedRun& base, const ComparedRun& now, const CompareOptions& options);
 
 }  // namespace kvmark

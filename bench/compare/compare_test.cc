@@ -82,7 +82,31 @@ TEST(Pairing, WhatOneSideLacksIsListed) {
   EXPECT_EQ(c.one_sided[0].reason, "");
   EXPECT_EQ(c.one_sided[1].reason, "the other side has it with 2 threads");
   EXPECT_FALSE(c.one_sided[2].in_base);
-  EXPECT_EQ(exit_code_of(c, true), kExitFine);
+  EXPECT_TRUE(c.one_sided[0].vanished) << "nobody knows that it was not planned";
+  EXPECT_FALSE(c.one_sided[1].vanished) << "the machine has other threads";
+  EXPECT_EQ(exit_code_of(c, false), kExitFine);
+  EXPECT_EQ(exit_code_of(c, true), kExitUndecided);
+  const Comparison smaller = compare({"base", {compared_row("a", 1), compared_row("b", 1)}},
+                                     {"new", {compared_row("a", 1)}, {"a"}}, {});
+  EXPECT_EQ(exit_code_of(smaller, true), kExitFine) << "another plan, which is known";
+}
+
+TEST(Pairing, WhatIsNewAndNotOkSaysSo) {
+  const Comparison c =
+      compared({compared_row("a", 1)}, {compared_row("a", 1), bad_row("b", "invalid", "wrong")});
+  EXPECT_EQ(c.one_sided.at(0).reason, "invalid: wrong");
+}
+
+TEST(Pairing, AnIdThatStandsForTwoCasesIsRefused) {
+  const Json base = compared_row("a", 1);
+  try {
+    compared({base}, {with(base, "/case/prompt_len", 128)});
+    ADD_FAILURE();
+  } catch (const UsageError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("case a: `prompt_len` is 16 in the base and 128 in the new"));
+  }
+  const Json other_version = with(with(base, "/case/axis", 1), "/case/preset", "paged");
+  EXPECT_EQ(compared({base}, {other_version}).cases.size(), 1u);
 }
 
 TEST(Pairing, ACaseThatWasPlannedAndHasNoRowHasVanished) {
@@ -125,6 +149,18 @@ TEST(Status, OfOnceGoodRowsDecides) {
   EXPECT_EQ(exit_code_of(compared({ok, other}, {skipped, other}), false), kExitFine);
   EXPECT_EQ(exit_code_of(compared({ok, other}, {skipped, other}), true), kExitUndecided);
   EXPECT_EQ(exit_code_of(compared({skipped}, {skipped}), false), kExitUndecided);
+}
+
+TEST(Status, ARowThatOnlyMissedItsGateCanStillBreak) {
+  Json gate = compared_row("a", 1);
+  gate["status"] = "invalid";
+  gate["reason"] = "misses its gate";
+  ASSERT_TRUE(compared({gate}, {gate}).cases[0].counts);
+  EXPECT_EQ(exit_code_of(compared({gate}, {gate}), false), kExitFine);
+  Json wrong = bad_row("a", "invalid", "wrong");
+  wrong["accuracy"]["correct"]["passed"] = false;
+  EXPECT_EQ(exit_code_of(compared({gate}, {wrong}), false), kExitInvalid);
+  EXPECT_EQ(exit_code_of(compared({gate}, {bad_row("a", "failed", "died")}), false), kExitFailed);
 }
 
 TEST(Exact, AnyGrowthOfBytesIsWorse) {
@@ -185,6 +221,24 @@ TEST(Time, ThatOnlyTheBaseHasIsUndecided) {
   EXPECT_EQ(verdict(row, with(row, "/latency/tpot_ms", nullptr), kTime), Verdict::undecided);
 }
 
+TEST(Time, IsThatOfTheWholeRunWhereOneSideHasNoOther) {
+  const Json base = with(compared_row("a", 1), "/latency/tpot_ms", nullptr);
+  const Json now = compared_row("a", 3);
+  EXPECT_EQ(verdict(base, now, "latency.e2e_ms.p50"), Verdict::worse);
+}
+
+TEST(Figures, ThatAreNegativeAreRefused) {
+  const Json base = compared_row("a", 1);
+  for (const char* path : {"/memory/kv_live_bytes", "/latency/tpot_ms/p50"}) {
+    EXPECT_THROW(compared({base}, {with(base, path, -7)}), UsageError) << path;
+  }
+}
+
+TEST(Figures, AnIntervalThatIsNoneIsNone) {
+  const Json base = with(compared_row("a", 1), "/latency/tpot_ms/p50_ci95", {nullptr, "x"});
+  EXPECT_EQ(verdict(base, compared_row("a", 1.5), kTime), Verdict::worse);
+}
+
 TEST(Time, CountsBeyondTenPercentEitherWay) {
   EXPECT_EQ(verdict(compared_row("a", 1), compared_row("a", 1.09), kTime), Verdict::same);
   EXPECT_EQ(verdict(compared_row("a", 1), compared_row("a", 1.11), kTime), Verdict::worse);
@@ -240,11 +294,14 @@ TEST_F(WithHistory, ANoisyCaseNeedsThreeSigma) {
   }
   const Json base = compared_row("a", 1), now = with(compared_row("a", 1.25), "/run_id", "now");
   const MetricComparison m = metric(compared({base}, {now}, options()), kTime);
-  // σ of one run is 7.1 % in logarithms, of a ratio √2 as much: 3σ is some 35 %.
-  EXPECT_NEAR(*m.threshold, 0.35, 0.02);
+  // Neighbours differ by 9.5, 20, 15, 10 and 5 % in logarithms, by 10 % in the middle; 1.4826 times
+  // that is σ, and 3σ some 56 %.
+  EXPECT_NEAR(*m.threshold, 0.56, 0.02);
   EXPECT_EQ(m.verdict, Verdict::same);
+  EXPECT_THAT(compared({base}, {now}, options()).notes,
+              Contains(HasSubstr("the thresholds of 1 figures are wider, up to 56 %")));
   EXPECT_THAT(m.note, AllOf(HasSubstr("3σ of 6 earlier runs"), HasSubstr("+25.0 %")));
-  EXPECT_EQ(verdict(base, compared_row("a", 1.5), kTime, options()), Verdict::worse);
+  EXPECT_EQ(verdict(base, compared_row("a", 1.7), kTime, options()), Verdict::worse);
 }
 
 TEST_F(WithHistory, AQuietCaseKeepsTenPercent) {
@@ -316,6 +373,7 @@ TEST(FurtherMetrics, Decide) {
 TEST(Machines, ThatDifferAreRefusedUnlessAskedFor) {
   const Json base = compared_row("a", 1);
   for (const auto& [path, value] : {std::pair<std::string, Json>{"/env/cpu", "Another CPU"},
+                                    std::pair<std::string, Json>{"/env/gpu", "Some GPU"},
                                     std::pair<std::string, Json>{"/env/cores", 4}}) {
     const Json now = with(compared_row("a", 9), path, value);
     try {
@@ -340,6 +398,22 @@ TEST(Surroundings, DifferencesAreNotesAndEqualOnesAreNot) {
       compared({compared_row("a", 1)}, {now}).notes,
       AllOf(Contains(HasSubstr("simd: AVX2 → AVX3; other kernels")), Contains("git: abc → def"),
             Contains("unstable, new: virtual machine"), Not(Contains(HasSubstr("compiler")))));
+}
+
+TEST(Surroundings, DifferencesAreOfPairs) {
+  const auto row = [](const char* id, const char* simd) {
+    return with(compared_row(id, 1), "/env/simd", simd);
+  };
+  const Comparison c = compared({row("a", "AVX3"), row("b", "AVX2"), row("c", "AVX3")},
+                                {row("a", "AVX3"), row("b", "AVX2"), row("c", "AVX2")});
+  EXPECT_THAT(c.notes, Contains(HasSubstr("simd: AVX3 → AVX2")));
+}
+
+TEST(Surroundings, ALooserToleranceAndAnotherKernelAreNotes) {
+  const Json base = with(compared_row("a", 1), "/kernel", "avx512");
+  const Json now = with(with(base, "/accuracy/correct/tolerance", 0.1), "/kernel", "generic");
+  EXPECT_THAT(compared({base}, {now}).notes, AllOf(Contains(HasSubstr("tolerance: 1e-05 → 0.1")),
+                                                   Contains(HasSubstr("avx512 → generic"))));
 }
 
 TEST(VerdictOf, IsTheMirrorImageForBiggerAndSmaller) {

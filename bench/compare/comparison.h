@@ -24,6 +24,7 @@ struct MetricComparison {
   std::optional<double> change;  // now/base − 1, or as ab estimates it; nothing where base is 0
   std::optional<std::array<double, 2>> change_interval;  // what it holds with stands in `note`
   std::optional<double> threshold;                       // of |change|, beyond which it counts
+  bool raised = false;  // the threshold, by how much earlier runs differ
   Verdict verdict = Verdict::shown;
   std::string note;  // how it was decided, in words: "3σ of 12 earlier runs"
 };
@@ -33,11 +34,16 @@ struct CaseComparison {
   std::string label;                // engine and setting
   nlohmann::ordered_json spec;      // the record's `case`
   std::string base_status, status;  // of both rows
+  bool base_counts = false;         // that row has figures: it is ok, or misses its gate only
+  bool counts = false;              // the new one has
   std::string reason;               // of the new row where it is not ok
   std::vector<MetricComparison> metrics;
 
-  // Was ok and is failed or invalid.
-  bool broke() const { return base_status == "ok" && (status == "failed" || status == "invalid"); }
+  // Was ok and is failed or invalid; or only missed its gate, and has no figures any more.
+  bool broke() const {
+    const bool bad = status == "failed" || status == "invalid";
+    return bad && (base_status == "ok" || (base_counts && !counts));
+  }
   // Was ok and is skipped: nothing is known of it.
   bool vanished() const { return base_status == "ok" && status == "skipped"; }
 };
@@ -54,7 +60,7 @@ struct Comparison {
   std::vector<std::string> notes;  // differences of environment, what is unknown, what was repeated
   std::vector<OneSided> one_sided;
   std::vector<CaseComparison> cases;
-  bool times_lost = false;  // rows were to be timed, and every one of them was lost
+  bool times_lost = false;  // times were to be compared, and of no row they were
 };
 
 // A metric was judged, or a case broke: there is something to decide by.

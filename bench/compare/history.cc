@@ -100,12 +100,14 @@ std::vector<double> History::figures(const Json& row, std::string_view metric) c
 
 std::optional<double> run_scatter(std::span<const double> figures) {
   if (figures.size() < kFewestHistoryRuns) return std::nullopt;
-  std::vector<double> logarithms;
-  for (const double figure : figures) {
-    if (figure <= 0) return std::nullopt;
-    logarithms.push_back(std::log(figure));
+  std::vector<double> steps;
+  for (size_t i = 0; i < figures.size(); ++i) {
+    if (figures[i] <= 0) return std::nullopt;
+    if (i > 0) steps.push_back(std::abs(std::log(figures[i] / figures[i - 1])));
   }
-  return std::sqrt(2.0) * *summarize(logarithms).stddev;
+  const auto middle = steps.begin() + (steps.size() - 1) / 2;
+  std::nth_element(steps.begin(), middle, steps.end());
+  return kNormalMad * *middle;
 }
 
 }  // namespace kvmark

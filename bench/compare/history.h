@@ -45,8 +45,9 @@ class History {
   std::map<std::string, std::vector<Entry>> entries_;  // by case and machine
 };
 
-// σ of the log ratio of two runs: √2 times the standard deviation of the logarithms. Nothing for
-// fewer than kFewestHistoryRuns figures, or one that is not positive.
+// σ of the log ratio of two runs, from the log ratios of neighbours: 1.4826 times the median of
+// their absolute values. A wild run is two of them, a change that came to stay is one: neither
+// widens it. Nothing for fewer than kFewestHistoryRuns figures, or one that is not positive.
 std::optional<double> run_scatter(std::span<const double> figures);
 
 }  // namespace kvmark

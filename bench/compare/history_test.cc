@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include "bench/compare/compare_testing.h"
 #include "engines/core/check.h"
@@ -90,10 +91,23 @@ TEST(HistoryLine, HoldsWhatDecidesAndNoMore) {
 }
 
 TEST(RunScatter, IsThatOfTheRatioOfTwoRuns) {
-  const double e = std::exp(0.1);
-  // Logarithms −0.1, −0.1, 0, 0.1, 0.1: their standard deviation is 0.1, of a difference √2 as
-  // much.
-  EXPECT_NEAR(*run_scatter(std::vector{1 / e, 1 / e, 1.0, e, e}), 0.1 * std::sqrt(2.0), 1e-12);
+  // Runs of σ 0.05 in logarithms: a ratio of two has √2 as much.
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal(0, 0.05);
+  std::vector<double> runs(20000);
+  for (double& run : runs) run = std::exp(normal(random));
+  EXPECT_NEAR(*run_scatter(runs), 0.05 * std::sqrt(2.0), 0.002);
+}
+
+TEST(RunScatter, OneWildRunAndAChangeThatStaysDoNotWidenIt) {
+  const double quiet = *run_scatter(std::vector{12.0, 12.1, 12.0, 12.2, 12.1, 12.2});
+  EXPECT_LT(*run_scatter(std::vector{12.0, 12.1, 36.0, 12.1, 12.2}), 2 * quiet);
+  EXPECT_LT(*run_scatter(std::vector{12.0, 12.1, 12.0, 12.1, 120.0}), 2 * quiet);
+  EXPECT_LT(*run_scatter(std::vector{24.0, 24.2, 24.1, 12.0, 12.1, 12.2}), 2 * quiet);
+}
+
+TEST(RunScatter, NeedsFivePositiveFigures) {
+  EXPECT_TRUE(run_scatter(std::vector{1.0, 1.0, 1.0, 1.0, 1.0}));
   EXPECT_FALSE(run_scatter(std::vector{1.0, 1.0, 1.0, 1.0}));
   EXPECT_FALSE(run_scatter(std::vector{1.0, 1.0, 1.0, 1.0, 0.0}));
 }

@@ -8,6 +8,7 @@
 #include "bench/record/stats.h"
 #include "bench/report/format.h"
 #include "bench/report/row.h"
+#include "engines/core/check.h"
 
 namespace kvmark {
 namespace {
@@ -30,9 +31,7 @@ std::optional<double> figure(const Json& row, const MetricName& name) {
 // Of a median.
 std::optional<Interval> interval(const Json& row, const MetricName& name) {
   if (name.part != "p50") return std::nullopt;
-  const Json& value = value_at(value_at(row, name.field->path), "p50_ci95");
-  if (!value.is_array() || value.size() != 2) return std::nullopt;
-  return Interval{value[0].get<double>(), value[1].get<double>()};
+  return interval_at(row, fmt::format("{}.p50_ci95", name.field->path));
 }
 
 std::string interval_text(const std::optional<Interval>& interval, int64_t rounds) {
@@ -75,6 +74,7 @@ void decide_noisy(const Rule& rule, const Json& base, const Json& now, const His
                   MetricComparison& m) {
   const Noise noise = noise_of(rule, now, history);
   m.threshold = noise.threshold;
+  m.raised = noise.threshold > rule.threshold;
   const int64_t base_rounds = length(base, "sampling.rounds");
   const int64_t rounds = length(now, "sampling.rounds");
   const auto base_interval = interval(base, rule.name), now_interval = interval(now, rule.name);
@@ -103,6 +103,11 @@ MetricComparison compare_metric(const Rule& rule, bool decides, const Json& base
   m.now = figure(now, rule.name);
   if (m.base && m.now && *m.base != 0) m.change = *m.now / *m.base - 1;
   if (!decides) return m;
+  for (const auto& [side, value] : {std::pair{"base", m.base}, std::pair{"new run", m.now}}) {
+    if (value.value_or(0) >= 0) continue;
+    throw UsageError(fmt::format("{} of {} in the {}: is {:g}; expected no negative number",
+                                 m.metric, text_of(value_at(now, "case_id")), side, *value));
+  }
   if (!m.base || !m.now) {
     const bool exact = m.field->certainty == Certainty::exact;
     m.verdict = !m.base ? Verdict::shown : exact ? Verdict::worse : Verdict::undecided;
@@ -114,7 +119,7 @@ MetricComparison compare_metric(const Rule& rule, bool decides, const Json& base
   } else if (same_machine) {
     decide_noisy(rule, base, now, history, m);
   } else {
-    m.note = "another machine";
+    m.note = kAnotherMachine;
   }
   return m;
 }
@@ -179,11 +184,12 @@ std::vector<MetricComparison> judge(const Json& base, const Json& now,
                                     const std::vector<Rule>& rules, const History& history,
                                     bool same_machine) {
   std::vector<MetricComparison> metrics;
-  bool timed = false;  // the row's one time has been found
+  bool timed = false;  // the row's one time, which both sides have, has been found
   for (const Rule& rule : rules) {
     if (!figure(base, rule.name) && !figure(now, rule.name)) continue;
     const bool decides = rule.gate == Gate::gated || (rule.gate == Gate::time && !timed);
-    timed = timed || (rule.name.field->gate == Gate::time && rule.name.part == "p50");
+    const bool both = figure(base, rule.name) && figure(now, rule.name);
+    timed = timed || (both && rule.name.field->gate == Gate::time && rule.name.part == "p50");
     metrics.push_back(compare_metric(rule, decides, base, now, history, same_machine));
   }
   metrics.push_back(compare_digests(base, now));

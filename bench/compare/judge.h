@@ -17,6 +17,9 @@ namespace kvmark {
 // Stands in the note of a noisy metric of which too few earlier runs are known.
 inline constexpr std::string_view kNoiseUnknown = "noise unknown";
 
+// The note of a noisy metric that would decide, had both runs been made on one machine.
+inline constexpr std::string_view kAnotherMachine = "another machine";
+
 // A row of fewer rounds says too little about its times to decide by.
 inline constexpr int kFewestRounds = 3;
 
@@ -40,6 +43,7 @@ std::vector<Rule> rules(const std::vector<MetricName>& gated,
 Verdict verdict_of(Better better, double base, double now, double threshold, double floor);
 
 // Every metric that one of the rows has. `same_machine` false: what is noisy is shown, not judged.
+// Throws UsageError for a negative figure that would decide.
 std::vector<MetricComparison> judge(const nlohmann::ordered_json& base,
                                     const nlohmann::ordered_json& now,
                                     const std::vector<Rule>& rules, const History& history,

@@ -15,32 +15,53 @@ using Json = nlohmann::ordered_json;
 using Rows = std::vector<const Json*>;
 
 struct Key {
-  std::string_view name;
+  std::string_view path;
   std::string_view effect;  // what the difference alone may do, "": nothing that one has to know
 };
 constexpr Key kKeys[] = {
-    {"cpu", "another machine: times cannot be compared"},
-    {"cores", "another machine: times cannot be compared"},
-    {"gpu", "times cannot be compared"},
-    {"simd", "other kernels: times and the last bits of sums differ by that alone"},
-    {"compiler", "times may differ by that alone"},
-    {"flags", "times may differ by that alone"},
-    {"blas", "times at level model may differ by that alone"},
-    {"huge_pages", "times may differ by that alone"},
-    {"governor", "times may differ by that alone"},
-    {"vm", ""},
-    {"container", ""},
-    {"os", ""},
-    {"git", ""},
+    {"env.cpu", "another machine: times cannot be compared"},
+    {"env.cores", "another machine: times cannot be compared"},
+    {"env.gpu", "times cannot be compared"},
+    {"env.simd", "other kernels: times and the last bits of sums differ by that alone"},
+    {"kernel", "other kernels: times and the last bits of sums differ by that alone"},
+    {"accuracy.correct.tolerance", "how wrong a result may be before a row is invalid"},
+    {"env.compiler", "times may differ by that alone"},
+    {"env.flags", "times may differ by that alone"},
+    {"env.blas", "times at level model may differ by that alone"},
+    {"env.huge_pages", "times may differ by that alone"},
+    {"env.governor", "times may differ by that alone"},
+    {"env.vm", ""},
+    {"env.container", ""},
+    {"env.os", ""},
+    {"env.git", ""},
 };
+
+std::string shown(const Json& row, std::string_view path) {
+  const Json& value = value_at(row, path);
+  return value.is_null() ? std::string(kNothing) : text_of(value);
+}
+
+void add_new(std::vector<std::string>& texts, std::string text) {
+  if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
+}
 
 // Without repetition, in the order in which they come up.
 std::vector<std::string> values(const Rows& rows, std::string_view path) {
   std::vector<std::string> found;
-  for (const Json* row : rows) {
-    const Json& value = value_at(*row, path);
-    const std::string text = value.is_null() ? std::string(kNothing) : text_of(value);
-    if (std::find(found.begin(), found.end(), text) == found.end()) found.push_back(text);
+  for (const Json* row : rows) add_new(found, shown(*row, path));
+  return found;
+}
+
+// "before → after" of the pairs that differ, each once.
+std::vector<std::string> changes(const std::vector<RowPair>& pairs, std::string_view path) {
+  const bool of_row = !path.starts_with("env.");  // a row without figures lacks it
+  std::vector<std::string> found;
+  for (const RowPair& pair : pairs) {
+    if (of_row && (value_at(*pair.base, path).is_null() || value_at(*pair.now, path).is_null())) {
+      continue;
+    }
+    const std::string before = shown(*pair.base, path), after = shown(*pair.now, path);
+    if (before != after) add_new(found, fmt::format("{} → {}", before, after));
   }
   return found;
 }
@@ -50,10 +71,7 @@ std::vector<std::string> doubts(const Rows& rows) {
   for (const Json* row : rows) {
     const Json& reasons = value_at(*row, "env.unstable");
     if (!reasons.is_array()) continue;
-    for (const Json& reason : reasons) {
-      const std::string text = text_of(reason);
-      if (std::find(found.begin(), found.end(), text) == found.end()) found.push_back(text);
-    }
+    for (const Json& reason : reasons) add_new(found, text_of(reason));
   }
   return found;
 }
@@ -75,11 +93,10 @@ std::vector<std::string> differences(const std::vector<RowPair>& pairs) {
   }
   std::vector<std::string> lines;
   for (const Key& key : kKeys) {
-    const std::string path = fmt::format("env.{}", key.name);
-    const std::vector<std::string> before = values(base, path), after = values(now, path);
-    if (before == after) continue;
-    lines.push_back(fmt::format("{}: {} → {}{}{}", key.name, fmt::join(before, ", "),
-                                fmt::join(after, ", "), key.effect.empty() ? "" : "; ",
+    const std::vector<std::string> changed = changes(pairs, key.path);
+    if (changed.empty()) continue;
+    lines.push_back(fmt::format("{}: {}{}{}", key.path.substr(key.path.rfind('.') + 1),
+                                fmt::join(changed, ", "), key.effect.empty() ? "" : "; ",
                                 key.effect));
   }
   const auto add_doubts = [&](std::string_view side, const Rows& rows) {

@@ -13,11 +13,13 @@ struct RowPair {
   const nlohmann::ordered_json* now;
 };
 
-// The same processor and as many cores: times can be held against each other.
+// The same processor (or none that the systems name), as many cores and the same GPU: times can be
+// held against each other.
 bool same_machine(const RowPair& pair);
 
-// "cpu: A → B", a line for each key of the environment whose values over all rows differ, those
-// that move times by themselves first and marked; then what made times doubtful on each side.
+// "cpu: A → B", a line for each key of the environment, and of what a row was computed and judged
+// with, in which a pair differs, those that move times by themselves first and marked; then what
+// made times doubtful on each side.
 std::vector<std::string> differences(const std::vector<RowPair>& pairs);
 
 // The commits of the rows: "abc123" or "abc123, def456-dirty".

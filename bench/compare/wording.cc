@@ -54,6 +54,7 @@ Tally tally_of(const Comparison& comparison) {
   Tally tally;
   for (const CaseComparison& c : comparison.cases) {
     tally.broke += c.broke();
+    tally.vanished += c.vanished();
     for (const MetricComparison& m : c.metrics) {
       switch (m.verdict) {
         case Verdict::worse:
@@ -74,6 +75,7 @@ Tally tally_of(const Comparison& comparison) {
       }
     }
   }
+  for (const OneSided& one : comparison.one_sided) tally.vanished += one.vanished;
   return tally;
 }
 
@@ -89,6 +91,7 @@ std::string headline(const Comparison& comparison, bool strict) {
     if (n > 0) parts.push_back(fmt::format("{} {}", n, words));
   };
   if (tally.broke > 0) parts.push_back(counted(tally.broke, "case") + " broken");
+  if (tally.vanished > 0) parts.push_back(counted(tally.vanished, "case") + " missing");
   add(tally.worse, "worse");
   add(tally.undecided, "undecided");
   add(tally.better, "better");
@@ -174,14 +177,19 @@ std::string status_sentence(const CaseComparison& c) {
 }
 
 std::string one_sided_sentence(const OneSided& one) {
-  return fmt::format("only in the {}: {}{}{}", one.in_base ? "base" : "new run",
-                     one_line(one.label), one.reason.empty() ? "" : ": ", one_line(one.reason));
+  return fmt::format("{}only in the {}: {}{}{}", one.vanished ? "missing, " : "",
+                     one.in_base ? "base" : "new run", one_line(one.label),
+                     one.reason.empty() ? "" : ": ", one_line(one.reason));
 }
 
 std::string one_line(std::string_view text) {
   std::string line(text);
   std::replace_if(
-      line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+      line.begin(), line.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  // In a job's log "::error …" at the start of a line is a command to the CI system.
+  for (size_t at = line.find("::"); at != std::string::npos; at = line.find("::", at)) {
+    line.replace(at, 2, ": :");
+  }
   return line;
 }
 

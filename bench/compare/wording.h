@@ -9,7 +9,7 @@
 namespace kvmark {
 
 struct Tally {
-  int broke = 0;                                                  // cases
+  int broke = 0, vanished = 0;                                    // cases
   int worse = 0, undecided = 0, better = 0, same = 0, shown = 0;  // metrics
 };
 Tally tally_of(const Comparison& comparison);

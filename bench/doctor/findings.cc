@@ -262,8 +262,8 @@ MachineFinding worker(const Diagnosis& d) {
   const auto& start_ms = d.noise.worker_start_ms;
   if (!start_ms) return {"worker", "unknown: no visit came through"};
   const std::string found = fmt::format(
-      "ready for its first step {} ms after its start, weights of the quickstart's shape included",
-      human_number(*start_ms));
+      "ready for its first step {:.0f} ms after its start, weights of the quickstart's shape included",
+      *start_ms);
   if (*start_ms <= kWorkerStartMs) return {"worker", found};
   return {"worker", found, note, "every case costs that once, a visit of the gate each time"};
 }

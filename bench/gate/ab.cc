@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <ostream>
@@ -33,6 +34,12 @@ class Ab {
   Ab(const AbRequest& request, std::ostream& err)
       : request_(request), err_(err), plan_(timed_plan(request.config, request.overrides)) {
     folder_ = request.folder.empty() ? default_run_folder("ab-" + plan_.name) : request.folder;
+    if (std::filesystem::exists(folder_ + "/ab.json")) {
+      throw UsageError(fmt::format(
+          "-o {}: is there already; expected a new folder: each comparison of two builds "
+          "measures afresh",
+          folder_));
+    }
     Planned planned{{plan_.as_run}, {}};
     for (const Group& group : plan_.groups) {
       for (const Case& c : group.cases) planned.case_ids.push_back(case_id(c));
@@ -85,6 +92,7 @@ class Ab {
     CommonCases common = common_cases(plan_, request_.base, request_.now, visit_);
     groups_ = std::move(common.groups);
     comparison_.one_sided = std::move(common.one_sided);
+    unknown_ = std::move(common.unknown);
   }
 
   // One verified visit of each case by each build.
@@ -97,12 +105,26 @@ class Ab {
     progress_.reset();
     CompareOptions options;
     options.exact_only = true;
+    std::vector<std::string> of_times;
     for (const auto& [metric, threshold] : thresholds_of(now_folder_.path)) {
-      options.thresholds[parse_metric(metric).path()] = threshold;
+      const MetricName name = parse_metric(metric);
+      options.thresholds[name.path()] = threshold;
+      if (name.field->certainty == Certainty::noisy) of_times.push_back(metric);
     }
     std::vector<OneSided> one_sided = std::move(comparison_.one_sided);
     comparison_ = compare({request_.base.name, base}, {request_.now.name, now}, options);
     comparison_.one_sided = std::move(one_sided);
+    for (const std::string& which : unknown_) {
+      comparison_.notes.push_back("neither build knows " + which);
+    }
+    if (!of_times.empty()) {
+      comparison_.notes.push_back(
+          fmt::format("thresholds of the plan that count in `kvmark compare` only: {}",
+                      fmt::join(of_times, ", ")));
+    }
+    if (request_.base.build == request_.now.build) {
+      comparison_.notes.push_back("both sides are the same build");
+    }
     for (const Json& row : base) digests_[row["case_id"]].first = text(row["digest"]);
     for (const Json& row : now) digests_[row["case_id"]].second = text(row["digest"]);
   }
@@ -158,6 +180,7 @@ class Ab {
     note_untimed(not_ok, "is not ok on both sides");
     note_untimed(without_steps, "has no decode steps");
     note_untimed(beyond, fmt::format("comes after the first {}", kMostGatedRows));
+    comparison_.times_lost = rows.empty();
     if (rows.empty()) return;
     timed_.emplace(std::move(rows), request_.base, request_.now, request_.procedure, visit_, seed_);
   }
@@ -217,6 +240,7 @@ class Ab {
   VisitOptions visit_;
   std::optional<Progress> progress_;
   std::vector<Group> groups_;
+  std::vector<std::string> unknown_;  // cases that neither build knows
   Comparison comparison_;
   std::map<std::string, std::pair<std::string, std::string>> digests_;  // base's and new's
   std::vector<std::string> gated_;  // case ids, as the timed rows

@@ -213,6 +213,13 @@ TEST_F(AbTest, ACaseThatTheNewBuildNoLongerKnowsHasVanished) {
   EXPECT_TRUE(comparison_->one_sided[0].in_base);
 }
 
+TEST_F(AbTest, ACaseThatNeitherBuildKnowsIsNoDifference) {
+  for (auto* side : {&base(kB), &now(kB)}) *side = {{"at", "prepare"}, {"do", "unknown"}};
+  EXPECT_EQ(go(true), kExitFine);
+  EXPECT_THAT(comparison_->one_sided, SizeIs(0));
+  EXPECT_THAT(comparison_->notes, testing::Contains(HasSubstr("neither build knows paged")));
+}
+
 TEST_F(AbTest, NothingInCommonIsUndecided) {
   for (const char* engine : {kA, kB}) base(engine) = {{"at", "prepare"}, {"do", "unknown"}};
   EXPECT_EQ(go(), kExitUndecided);
@@ -231,9 +238,10 @@ TEST_F(AbTest, OnlyTheFirstRowsAreTimed) {
 TEST_F(AbTest, ARowWithoutDecodeStepsIsComparedExactly) {
   plan("contiguous", "[4]", 1);
   now(kA)["tpot"] = 4.0;
-  EXPECT_EQ(go(), kExitFine);
+  EXPECT_EQ(go(), kExitUndecided) << "no time was taken";
   EXPECT_THAT(file()["rows"], SizeIs(0));
   EXPECT_THAT(comparison_->notes, testing::Contains(HasSubstr("has no decode steps")));
+  EXPECT_THAT(comparison_->cases.at(0).metrics, testing::Not(testing::IsEmpty()));
 }
 
 TEST_F(AbTest, CtrlCKeepsWhatWasMeasured) {

@@ -1,5 +1,7 @@
 #include "bench/gate/common_cases.h"
 
+#include <fmt/format.h>
+
 #include <set>
 
 #include "bench/run/group_run.h"
@@ -33,9 +35,12 @@ CommonCases common_cases(const Plan& plan, const Binary& base, const Binary& now
       if (!seen.insert(case_id(c)).second) continue;
       if (is_run_at_all(c, plan.sampling)) {
         const auto in_base = unknown_to(base, c, options), in_now = unknown_to(now, c, options);
-        if (in_base) common.one_sided.push_back({case_label(c), "base: " + *in_base, false});
-        if (in_now) {
-          common.one_sided.push_back({case_label(c), "new: " + *in_now, !in_base, !in_base});
+        if (in_base && in_now) {
+          common.unknown.push_back(fmt::format("{}: {}", case_label(c), *in_now));
+        } else if (in_base) {
+          common.one_sided.push_back({case_label(c), "base: " + *in_base, false});
+        } else if (in_now) {
+          common.one_sided.push_back({case_label(c), "new: " + *in_now, true, true});
         }
         if (in_base || in_now) continue;
       }

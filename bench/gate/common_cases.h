@@ -1,6 +1,7 @@
 // Which cases of a plan two builds both know.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "bench/compare/comparison.h"
@@ -12,6 +13,7 @@ namespace kvmark {
 struct CommonCases {
   std::vector<Group> groups;  // the plan's, without cases that stand in it twice
   std::vector<OneSided> one_sided;
+  std::vector<std::string> unknown;  // to both, "label: why the new build does not know it"
 };
 
 // This program has expanded the plan; each build is asked, by a worker for each case, whether it

@@ -132,8 +132,8 @@ Visit take_visit(const Binary& binary, const Case& c, const VisitOptions& option
   Visit visit;
   visit.start_ms = 1e3 * seconds_since(from);
   std::vector<double> steps_ms;
-  double steps_s = 0;
-  std::optional<double> lost_ms = 0;
+  double steps_s = 0, lost_ms = 0;
+  bool lost_is_known = true;
   for (int round = 0;
        static_cast<int>(steps_ms.size()) < options.min_steps || steps_s < options.min_steps_s;
        ++round) {
@@ -152,17 +152,17 @@ Visit take_visit(const Binary& binary, const Case& c, const VisitOptions& option
       steps_s += 1e-3 * steps_ms.back();
     }
     const auto delay_ms = run_delay_ms(samples);
-    if (!delay_ms) lost_ms.reset();
-    if (lost_ms) *lost_ms += *delay_ms;
+    lost_is_known = lost_is_known && delay_ms;
+    lost_ms += delay_ms.value_or(0);
   }
   const auto stolen_after = steal_ms();
-  if (lost_ms && stolen_before && stolen_after) *lost_ms += *stolen_after - *stolen_before;
+  if (stolen_before && stolen_after) lost_ms += *stolen_after - *stolen_before;
 
   visit.steps = static_cast<int>(steps_ms.size());
   const Summary summary = summarize(steps_ms);
   visit.step_ms = *summary.p50;
   visit.p99_ms = summary.p99;
-  if (lost_ms) visit.disturbance = 1e-3 * *lost_ms / seconds_since(from);
+  if (lost_is_known) visit.disturbance = 1e-3 * lost_ms / seconds_since(from);
   if (visit.step_ms <= 0) throw WorkerFailed("its steps take no time");
   return visit;
 }

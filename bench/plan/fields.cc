@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bench/plan/thresholds.h"
 #include "engines/catalog/engine_spec.h"
 #include "engines/core/split.h"
 #include "engines/model/config.h"
@@ -216,7 +217,7 @@ std::vector<Field> score_fields() {
 
 Field threshold_field() {
   return derived(
-      number("thresholds.*", "", 0, 10,
+      number("thresholds.*", "", 0, kLargestThreshold,
              "For `kvmark compare`: the relative change of the metric `*` "
              "(`latency.tpot_ms`, `memory.kv_peak_bytes`) beyond which it is worse; 0.05 "
              "is 5 %. A metric that is else only shown decides then too."),

@@ -6,6 +6,8 @@
 
 namespace kvmark {
 
+inline constexpr double kLargestThreshold = 10;  // ten times as much again
+
 // A file of thresholds: a map of metric → relative change, as a plan has it under `thresholds`.
 // Throws UsageError "file:line:column: …" for what is no metric or no number from 0 to 10.
 std::map<std::string, double> read_thresholds(const std::string& path);

@@ -40,8 +40,30 @@ class Descriptor {
   int fd_;
 };
 
+// Copying and writing JSON recurse: what nests deeper than any record would take the stack.
+bool nests_too_deep(std::string_view line) {
+  constexpr int kDeepest = 64;
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      quoted = c != '"';
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDeepest) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
 // A strict prefix of an object is never a valid text, so whatever parses is whole.
 std::optional<Json> parse(std::string_view line) {
+  if (nests_too_deep(line)) return std::nullopt;
   Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return std::nullopt;
   return json;
@@ -79,17 +101,23 @@ void write_all(int fd, std::string_view text, const std::string& path) {
   }
 }
 
-// Leaves the file empty or ending with a whole record and its line end.
+// Leaves the file empty or ending with a whole record and its line end. A write that was cut off
+// has no line end; what has one was written by somebody else, and is not ours to remove.
 void mend_tail(int fd, const std::string& path) {
   const off_t size = ::lseek(fd, 0, SEEK_END);
   if (size < 0) fail(path, "seek");
   const std::string line = last_line(fd, size, path);
   if (is_blank(line)) return;
+  const bool whole = line.back() == '\n';
   if (!parse(line)) {
+    if (whole) {
+      throw RuntimeError(
+          fmt::format("{}: its last line is no JSON object; repair or remove the line", path));
+    }
     if (::ftruncate(fd, size - static_cast<off_t>(line.size())) != 0) {
       fail(path, "remove a torn last line");
     }
-  } else if (line.back() != '\n') {
+  } else if (!whole) {
     write_all(fd, "\n", path);
   }
 }
@@ -113,7 +141,8 @@ JsonLines read_json_lines(const std::string& path, std::string_view what,
                           const std::function<std::string(const Json&)>& problem_of) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    throw UsageError(fmt::format("{}: is a folder; expected a file of {}s", path, what));
+    throw UsageError(
+        fmt::format("{}: is a folder; expected a file, a {} on each line", path, what));
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) throw UsageError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
@@ -129,7 +158,7 @@ JsonLines read_json_lines(const std::string& path, std::string_view what,
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (is_blank(line)) continue;
     auto object = parse(line);
-    if (!object && rest.empty()) {
+    if (!object && end == std::string_view::npos) {
       result.torn = fmt::format("{}:{}: the last line is cut off; it is left out", path, number);
       break;
     }

@@ -236,12 +236,30 @@ TEST_F(RecordFiles, ATornLastLineIsReportedAndTheRestRead) {
 }
 
 TEST_F(RecordFiles, AppendingAfterATornLineLosesNoRecord) {
-  // Longer than the piece that is read at once, torn with and without a line end.
-  for (const char* end : {"", "\n"}) {
-    write(line(1) + "{\"a\":\"" + std::string(9000, 'x') + end);
-    append_record(path_, row(2));
-    EXPECT_EQ(text(), line(1) + line(2));
+  // Longer than the piece that is read at once.
+  write(line(1) + "{\"a\":\"" + std::string(9000, 'x'));
+  append_record(path_, row(2));
+  EXPECT_EQ(text(), line(1) + line(2));
+}
+
+// A write that was cut off has no line end. What has one is somebody's text, not ours to drop.
+TEST_F(RecordFiles, ABadLastLineWithItsLineEndIsDamage) {
+  for (const std::string bad : {"<<<<<<< HEAD", "{\"a\":1e999}", "{\"a\":NaN}", "\xff"}) {
+    write(line(1) + bad + "\n");
+    EXPECT_THAT(usage_error(), HasSubstr("records.jsonl:2: not a record")) << bad;
+    EXPECT_THROW(append_record(path_, row(2)), RuntimeError) << bad;
+    EXPECT_EQ(text(), line(1) + bad + "\n");
   }
+}
+
+TEST_F(RecordFiles, NestingThatWouldTakeTheStackIsDamage) {
+  const std::string deep(200000, '[');
+  write("{\"case\":" + deep + std::string(200000, ']') + "}\n");
+  EXPECT_THAT(usage_error(), HasSubstr("records.jsonl:1: not a record"));
+  Json quoted = row(1);
+  quoted["reason"] = "\"" + deep;  // brackets in a text nest nothing
+  write(quoted.dump() + "\n");
+  EXPECT_EQ(read_records(path_).records.size(), 1u);
 }
 
 TEST_F(RecordFiles, AWholeRecordWithoutLineEndIsKept) {

@@ -13,23 +13,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write(const std::string& path, std::string_view text) {
-  std::ofstream file(path, std::ios::trunc | std::ios::binary);
+void write(const fs::path& path, std::string_view text, std::ios::openmode mode) {
+  std::ofstream file(path, mode | std::ios::binary);
   file << text;
   file.close();
-  if (!file) throw RuntimeError(fmt::format("cannot write {}", path));
+  if (!file) throw RuntimeError(fmt::format("cannot write {}", path.string()));
+}
+
+// What a name means that must not be replaced: /dev/stdout is a link to whatever stdout is.
+bool is_stream(const std::string& path) {
+  std::error_code error;
+  if (path.starts_with("/dev/") || path.starts_with("/proc/")) return true;
+  return fs::exists(path, error) && !fs::is_regular_file(path, error);
 }
 
 }  // namespace
 
 void write_whole(const std::string& path, std::string_view text) {
+  if (is_stream(path)) return write(path, text, std::ios::app);
   std::error_code error;
-  if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return write(path, text);
-  const fs::path folder = fs::path(path).parent_path();
-  if (!folder.empty()) fs::create_directories(folder, error);  // write() says that it failed
-  const std::string aside = path + ".tmp";
-  write(aside, text);
-  fs::rename(aside, path, error);
+  fs::path target = fs::canonical(path, error);  // a link stays
+  if (error) target = path;
+  if (target.has_parent_path()) {
+    fs::create_directories(target.parent_path(), error);  // write() says that it failed
+  }
+  const fs::path aside = target.string() + ".tmp";
+  write(aside, text, std::ios::trunc);
+  fs::rename(aside, target, error);
   if (error) throw RuntimeError(fmt::format("cannot write {}: {}", path, error.message()));
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -26,6 +27,26 @@ TEST(WholeFile, ReplacesAndMakesItsFolder) {
   write_whole(path, "second\r\n");
   EXPECT_EQ(read(path), "second\r\n");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder + "/new"), fs::directory_iterator{}), 1);
+}
+
+TEST(WholeFile, BehindALinkIsReplacedAndTheLinkStays) {
+  const std::string folder = ::testing::TempDir() + "whole_file_link";
+  fs::remove_all(folder);
+  write_whole(folder + "/real", "old");
+  fs::create_symlink("real", folder + "/link");
+  write_whole(folder + "/link", "new");
+  EXPECT_EQ(read(folder + "/real"), "new");
+  EXPECT_TRUE(fs::is_symlink(folder + "/link"));
+}
+
+// /dev/stdout is a link to such a name, which may stand for a plain file.
+TEST(WholeFile, ThatIsOpenIsAppendedTo) {
+  const std::string path = ::testing::TempDir() + "whole_file_open";
+  write_whole(path, "first;");
+  std::FILE* open = std::fopen(path.c_str(), "a");
+  write_whole("/proc/self/fd/" + std::to_string(fileno(open)), "second");
+  std::fclose(open);
+  EXPECT_EQ(read(path), "first;second");
 }
 
 TEST(WholeFile, ThatCannotBeWrittenIsAnError) {

@@ -25,6 +25,7 @@ bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 
 }  // namespace
 
 std::string human_number(double value) {
+  if (!std::isfinite(value)) return std::string(kNothing);
   if (value != 0 && std::abs(value) < 1e-3) return fmt::format("{:.2e}", value);
   return fixed_digits(value, 4);
 }
@@ -61,6 +62,14 @@ const Json& value_at(const Json& record, std::string_view path) {
     at = &*it;
     path.remove_prefix(dot + 1);
   }
+}
+
+std::optional<std::array<double, 2>> interval_at(const nlohmann::ordered_json& record,
+                                                 std::string_view path) {
+  const auto& value = value_at(record, path);
+  if (!value.is_array() || value.size() != 2) return std::nullopt;
+  if (!value[0].is_number() || !value[1].is_number()) return std::nullopt;
+  return std::array{value[0].get<double>(), value[1].get<double>()};
 }
 
 size_t columns_of(std::string_view text) {

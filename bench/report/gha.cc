@@ -24,9 +24,8 @@ std::optional<Json> entry(const Json& record, const std::string& label, const Re
   Json entry{{"name", fmt::format("{}: {}", label, field.title)},
              {"unit", field.unit.empty() ? "1" : field.unit},
              {"value", value}};
-  if (const Json& interval = value_at(found, "p50_ci95"); interval.is_array()) {
-    const double half = (interval[1].get<double>() - interval[0].get<double>()) / 2;
-    entry["range"] = fmt::format("± {}", human_number(half));
+  if (const auto interval = interval_at(found, "p50_ci95")) {
+    entry["range"] = fmt::format("± {}", human_number(((*interval)[1] - (*interval)[0]) / 2));
   }
   entry["extra"] = fmt::format("{}, commit {}", text_of(value_at(record, "env.cpu")),
                                text_of(value_at(record, "env.git")));

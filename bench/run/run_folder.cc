@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "bench/plan/document.h"
+#include "bench/plan/thresholds.h"
 #include "bench/record/environment.h"
 #include "bench/record/record.h"
 #include "bench/record/whole_file.h"
@@ -73,11 +74,21 @@ void make_folder(const std::string& path) {
   }
 }
 
-// plan.json of an earlier start; empty where there is none that can be read.
+// plan.json of an earlier start; empty where there is none. Throws UsageError for one that cannot
+// be read: what was to be run, and what counts as worse, stands in it.
 Json read_plan(const std::string& plan_path) {
+  if (!fs::exists(plan_path)) return Json::object();
+  check_no_folder(plan_path);
   std::ifstream file(plan_path);
-  const Json plan = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  return plan.is_object() ? plan : Json::object();
+  Json plan = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (plan.is_object()) return plan;
+  throw UsageError(fmt::format("{}: is no JSON object; repair or remove it", plan_path));
+}
+
+// The folder of RUN on a command line.
+fs::path folder_of(const std::string& run) {
+  std::error_code error;
+  return fs::is_directory(run, error) ? fs::path(run) : fs::path(run).parent_path();
 }
 
 std::string run_id_in(const Json& plan) {
@@ -185,7 +196,7 @@ RunRows read_run(const std::string& run) {
     throw UsageError(fmt::format("{}: holds no record of {}", path, kRecordSchema));
   }
   RunRows found{latest_rows(std::move(file.records)), std::move(file.torn)};
-  const Json plan = read_plan((fs::path(path).parent_path() / "plan.json").string());
+  const Json plan = read_plan((folder_of(run) / "plan.json").string());
   std::map<std::string, size_t> place;
   for (const Json& id : list_at(plan, "case_ids")) {
     if (!id.is_string()) continue;
@@ -203,12 +214,17 @@ RunRows read_run(const std::string& run) {
 
 std::map<std::string, double> thresholds_of(const std::string& run) {
   std::map<std::string, double> thresholds;
-  const Json plan = read_plan(run + "/plan.json");
+  const std::string path = (folder_of(run) / "plan.json").string();
+  const Json plan = read_plan(path);
   for (const Json& one : list_at(plan, "plans")) {
     const auto set = one.find("thresholds");
     if (set == one.end() || !set->is_object()) continue;
     for (const auto& [metric, value] : set->items()) {
-      if (value.is_number()) thresholds[metric] = value.get<double>();
+      if (!value.is_number() || !(value >= 0 && value <= kLargestThreshold)) {
+        throw UsageError(fmt::format("{}: thresholds: {}: expected a number from 0 to {}", path,
+                                     metric, kLargestThreshold));
+      }
+      thresholds[metric] = value.get<double>();
     }
   }
   return thresholds;

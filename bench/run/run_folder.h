@@ -55,12 +55,12 @@ struct RunRows {
 
 // RUN on a command line, a run's folder or a file of records: its rows that count, in the order of
 // the plan.json beside it: they end in the order in which their sampling does. Rows that it does
-// not know come last; without one all stay as they are. Throws UsageError when it is neither, or
-// holds no record, and as read_records() does.
+// not know come last; without one all stay as they are. Throws UsageError when it is neither,
+// holds no record, or has a plan.json that cannot be read, and as read_records() does.
 RunRows read_run(const std::string& run);
 
-// The `thresholds` that the plans of a run's folder set, by metric; the last plan with one counts.
-// Empty for a file of records, and where there is no plan.json.
+// The `thresholds` that the plans of a run set (RUN as in read_run()), by metric; the last plan
+// with one counts. Empty where there is no plan.json. Throws UsageError for what is no threshold.
 std::map<std::string, double> thresholds_of(const std::string& run);
 
 }  // namespace kvmark

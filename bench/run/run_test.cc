@@ -102,7 +102,9 @@ TEST_F(RunTest, RowsAreReadInThePlansOrderWhateverEndedFirst) {
     return names;
   };
   EXPECT_THAT(engines(), ElementsAre("contiguous/f32", "paged:16/f32", "contiguous/f16"));
-  std::ofstream(request_.folder + "/plan.json") << "{";  // then as they are
+  std::ofstream(request_.folder + "/plan.json") << "{";  // a plan that cannot be read is none
+  EXPECT_THROW(engines(), UsageError);
+  std::filesystem::remove(request_.folder + "/plan.json");  // then as they are
   EXPECT_THAT(engines(), ElementsAre("paged:16/f32", "contiguous/f32", "contiguous/f16"));
 }
 

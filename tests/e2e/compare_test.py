@@ -84,6 +84,10 @@ class CompareTest(unittest.TestCase):
         good = [self.base, self.base]
         threshold = self.scratch / "bad.yaml"
         threshold.write_text("latency.tpot_ms: 0.1\nlatency.ttft: 0.1\n")
+        records = self.base / "records.jsonl"
+        damaged = self.run_of("damaged", ROWS)
+        (damaged / "plan.json").write_text('{"run_id": "x"')
+        unlimited = self.run_of("unlimited", ROWS, [{"thresholds": {"latency.tpot_ms": 1e300}}])
         for runs, options, word in [
                 ([self.base, self.scratch / "none"], [], "no such run"),
                 ([self.base, self.scratch], [], "records.jsonl is missing"),
@@ -97,6 +101,10 @@ class CompareTest(unittest.TestCase):
                 (good, ["--out", f"json={threshold}/x"], "is no folder"),
                 (good, ["--history", "none"], "cannot be read"),
                 (good, ["--history", str(self.base / "records.jsonl")], "line of a history"),
+                (good, ["--out", f"json={records}"], "file of its own"),
+                (good, ["--out", "md=a.txt", "--out", "json=a.txt"], "file of its own"),
+                ([self.base, damaged], [], "plan.json: is no JSON object"),
+                ([self.base, unlimited], [], "expected a number from 0 to 10"),
                 ([self.base], [], "NEW")]:
             result = subprocess.run([KVMARK, "compare", *map(str, runs), *options],
                                     capture_output=True, text=True)
@@ -126,7 +134,9 @@ class CompareTest(unittest.TestCase):
 
     def test_a_row_that_was_planned_and_is_missing_is_0_or_5_if_strict(self):
         new = self.run_of("cut", ROWS[1:])
-        self.compare(self.base, new, "--strict", code=0)  # it may have been another plan
+        self.compare(self.base, new, "--strict", code=5)  # nobody knows what its plan was
+        (new / "plan.json").write_text(json.dumps({"case_ids": [r["case_id"] for r in ROWS[1:]]}))
+        self.compare(self.base, new, "--strict", code=0)  # it was another plan
         (new / "plan.json").write_text(json.dumps({"case_ids": [r["case_id"] for r in ROWS]}))
         self.assertIn("has no row of it", self.compare(self.base, new, code=0).stdout)
         for form in ["github", "junit", "json", "md"]:
@@ -157,6 +167,7 @@ class CompareTest(unittest.TestCase):
         strict = self.changed("strict", seven, [{"thresholds": {"latency.tpot_ms": 0.05}}])
         self.compare(self.base, new, code=0)
         self.compare(self.base, strict, code=1)
+        self.compare(self.base, strict / "records.jsonl", code=1)
         self.compare(strict, self.base, code=0)  # the base's plan does not count
         self.compare(self.base, new, "--threshold", "5", code=1)
         self.compare(self.base, new, "--threshold", "5%", code=1)
@@ -242,6 +253,19 @@ class CompareTest(unittest.TestCase):
         result = self.compare(self.base, self.base, "--out", "json=/dev/full", code=3)
         self.assertIn("/dev/full", result.stderr)
         self.assertTrue(result.stdout.startswith("no regression"), "said all the same")
+
+    def test_what_is_wrong_outweighs_what_cannot_be_written(self):
+        def invalid(row):
+            row.update(status="invalid", reason="for a test")
+            row["latency"] = dict.fromkeys(row["latency"])
+        xml_file = self.scratch / "c.xml"
+        self.compare(self.base, self.changed("invalid", invalid), "--out", "json=/dev/full",
+                     "--out", f"junit={xml_file}", code=4)
+        xml.etree.ElementTree.parse(xml_file)
+        with open("/dev/full", "w") as full:
+            slow = self.changed("slow", lambda row: slower(row, 1.5))
+            result = subprocess.run([KVMARK, "compare", str(self.base), str(slow)], stdout=full)
+        self.assertEqual(result.returncode, 3)
 
     # ---- history, and other tools ----
 
