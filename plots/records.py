@@ -1,12 +1,13 @@
 """Reading records: everything that the plots know about a run comes from records.jsonl."""
 
 import json
+import math
 import os
 import sys
 
 
 def load(path):
-    """The records of a run folder, or of a file, in order. A last line that was cut off is left out.
+    """The records of a run folder, or of a file, in order, without a last line that was cut off.
 
     Raises OSError for a missing file and ValueError naming file:line for damage elsewhere.
     """
@@ -18,7 +19,7 @@ def load(path):
         lines.pop()
 
     records = []
-    for number, line in enumerate(lines, 1):
+    for number_of_line, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
@@ -26,13 +27,16 @@ def load(path):
             if not isinstance(record, dict):
                 raise ValueError("not an object")
         except ValueError as error:
-            if number < len(lines):
-                raise ValueError(f"{path}:{number}: not a record ({error})") from None
-            print(f"{path}:{number}: the last line is cut off; it is left out", file=sys.stderr)
+            if number_of_line < len(lines):
+                raise ValueError(f"{path}:{number_of_line}: not a record ({error})") from None
+            print(f"{path}:{number_of_line}: the last line is cut off; it is left out",
+                  file=sys.stderr)
         else:
             records.append(record)
     return records
 
+
+# ---- Values of a record ----
 
 def get(record, path, default=None):
     """The value at a dotted path; `default` where a part is missing or null."""
@@ -44,26 +48,126 @@ def get(record, path, default=None):
     return value
 
 
-def measured(records):
-    """The rows whose figures count."""
-    return [record for record in records if record.get("status") == "ok"]
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
+
+def number(record, path):
+    """The finite number at a dotted path, or None."""
+    value = get(record, path)
+    return value if is_number(value) else None
+
+
+def series(record, path):
+    """The list of numbers at a dotted path; empty where there is none."""
+    values = get(record, path)
+    return values if isinstance(values, list) and all(map(is_number, values)) else []
+
+
+def interval(record, path):
+    """[low, high] at a dotted path, or None."""
+    bounds = series(record, path)
+    return bounds if len(bounds) == 2 else None
+
+
+def engine(record):
+    """Canonical name, "contiguous/f16"."""
+    return get(record, "case.engine", "unknown")
+
+
+def context(record):
+    """The depth of a decode figure: the prompt, or where there is none the whole length."""
+    return number(record, "case.prompt_len") or number(record, "case.gen_len") or 1
+
+
+def contexts(records):
+    return sorted({context(record) for record in records})
+
+
+def filled(record):
+    """Positions before the first timed step: the prompt, or one seeded token."""
+    return max(number(record, "case.prompt_len") or 0, 1)
+
+
+def positions(record):
+    """Positions in the cache when a round ends."""
+    return filled(record) + (number(record, "case.gen_len") or 1) - 1
+
+
+def positions_seen(record):
+    """Positions that a decode step sees, mean of a round."""
+    return filled(record) + (number(record, "case.gen_len") or 0) / 2
+
+
+# ---- Which records ----
 
 # A gate goes with the engine's format, so it does not part an engine from its group.
 ENGINE_KEYS = ("engine", "preset", "gate")
 LENGTH_KEYS = ("prompt_len", "gen_len", "seq_len", "max_seq_len")
 
 
+def machine_of(record):
+    return (get(record, "env.cpu"), get(record, "env.cores"), get(record, "env.gpu"))
+
+
+def latest(records):
+    """Without rows that a later one of the same case and machine replaces, as after --resume."""
+    rows = {}
+    for at, record in enumerate(records):
+        case_id = record.get("case_id")
+        rows[(case_id, machine_of(record)) if case_id else at] = record
+    return list(rows.values())
+
+
+def has_figures(record):
+    """An ok row, or a correct one that only loses more than its gate allows."""
+    if record.get("status") != "invalid":
+        return record.get("status") == "ok"
+    latency = get(record, "latency", {})
+    return (get(record, "accuracy.correct.passed") is True
+            and any(value is not None for value in latency.values()))
+
+
 def group(records, apart_from=ENGINE_KEYS):
-    """Lists of records whose cases are equal apart from some keys, in order of appearance."""
+    """Lists of records whose machines and cases are equal apart from some keys, as they appear.
+
+    At attention level the number of layers does not part them: a plan may let it follow the context
+    (`layers: auto`), and what is drawn is of a layer, or a ratio.
+    """
     groups = {}
     for record in records:
         case = get(record, "case", {})
-        rest = {key: value for key, value in case.items() if key not in apart_from}
-        groups.setdefault(json.dumps(rest, sort_keys=True), []).append(record)
+        apart = apart_from + (("layers",) if case.get("level") == "attention" else ())
+        rest = {key: value for key, value in case.items() if key not in apart}
+        groups.setdefault(json.dumps([machine_of(record), rest], sort_keys=True), []).append(record)
     return list(groups.values())
 
 
-def label(record):
-    """What an engine is called: its preset, else its name."""
-    return get(record, "case.preset") or get(record, "case.engine", "unknown")
+def by_engine(records):
+    """Engine → its records by context, in order of appearance."""
+    engines = {}
+    for record in records:
+        engines.setdefault(engine(record), []).append(record)
+    for rows in engines.values():
+        rows.sort(key=context)
+    return engines
+
+
+def lengths(record):
+    """What rows of one length have in common."""
+    return tuple(get(record, f"case.{key}") for key in LENGTH_KEYS + ("layers",))
+
+
+def fullest(records):
+    """The records of one length: that with figures of most engines, and of these the longest."""
+    found = {}
+    for record in records:
+        found.setdefault(lengths(record), []).append(record)
+    return max(found.values(), default=[],
+               key=lambda rows: (len({engine(row) for row in rows}), positions(rows[0])))
+
+
+def names(records):
+    """Engine → what it is called: its preset where all of them have one, else its own name."""
+    presets = {engine(record): get(record, "case.preset") for record in records}
+    return presets if all(presets.values()) else {name: name for name in presets}

@@ -1,156 +1,201 @@
 """One look for all plots: an engine has the same colour, marker and line in every picture."""
 
+import textwrap
 import zlib
 
 import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402 (the backend comes first)
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: E402
-
-from records import get  # noqa: E402
+import words
+from records import get, number
 
 # Okabe & Ito's palette, safe for colour-blind readers; its yellow is too pale for lines.
 BLACK, BLUE, ORANGE, GREEN, RED, PURPLE, SKY = (
     "#000000", "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 BROWN = "#8C6D31"
+GREY, PALE = "#555555", "#999999"  # what is said beside the data
 
-# Codec → colour and marker. The layout decides the line.
-CODECS = {
-    "f32": (BLUE, "s"),
-    "f16": (GREEN, "^"),
-    "bf16": (SKY, "v"),
-    "fp8": (BROWN, "P"),
-    "int8": (RED, "D"),
-    "int4": (PURPLE, "X"),
+FAMILIES = {"f32": BLUE, "f16": GREEN, "bf16": SKY, "fp8": BROWN, "int8": RED, "int4": PURPLE}
+MARKERS = {
+    "f32": "s", "f16": "^", "bf16": "v", "fp8:e4m3": "P",
+    "int8:g32": "D", "int8:g64": "d", "int8:g128": "p",
+    "int4:g32": "X", "int4:g64": "*", "int4:g128": "h",
 }
-PAGED_F32 = (ORANGE, "o")  # lies on top of contiguous f32, so colour must tell them apart
-OTHERS = [SKY, BROWN, PURPLE, GREEN]
+OTHERS = ["#882255", "#999933", "#44AA99", "#332288"]  # K and V in different formats
 
 CAVEAT = "CPU figures don't carry over to GPUs"
 
-plt.rcParams.update({
-    "figure.dpi": 110,
-    "savefig.dpi": 160,
-    "font.size": 10.5,
+WIDTH = 9.0  # inches, of every picture
+TITLE, SUBTITLE, TEXT, FOOTER = 13, 9, 9, 7.5  # points
+
+matplotlib.rcParams.update({
+    "figure.dpi": 100,
+    "savefig.dpi": 150,
+    "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
+    "axes.formatter.use_locale": False,
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.6,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 6,
+    "hatch.linewidth": 0.8,
     "svg.hashsalt": "kvmark",  # the same picture gives the same file
 })
 
 
-def engine_style(engine):
-    """Keyword arguments of plot() for an engine's canonical name."""
-    parts = engine.split("/")
-    if parts[0] == "recompute":
+# ---- Engines ----
+
+def darker(color, share=0.35):
+    return tuple((1 - share) * part for part in to_rgb(color))
+
+
+def look(engine):
+    """Keyword arguments of plot() for an engine's canonical name.
+
+    Colour: the family of the format, darker where it is paged. Marker: the format; hollow with a
+    zero point, half filled where it is paged. Line: the layout and its size of blocks.
+    """
+    layout, _, rest = engine.partition("/")
+    if layout == "recompute":
         return {"color": BLACK, "marker": "o", "linestyle": "-"}
-    codec = parts[1].split(":")[0] if len(parts) > 1 else ""
-    paged = parts[0].startswith("paged")
-    if paged and codec == "f32":
-        color, marker = PAGED_F32
-    elif codec in CODECS:
-        color, marker = CODECS[codec]
-    else:
-        color, marker = OTHERS[zlib.crc32(engine.encode()) % len(OTHERS)], "*"
-    return {"color": color, "marker": marker, "linestyle": "--" if paged else "-"}
+    codec, _, policy = rest.partition("/")
+    base = codec[:-len(":asym")] if codec.endswith(":asym") else codec
+    color = FAMILIES.get(base.split(":")[0]) or OTHERS[zlib.crc32(codec.encode()) % len(OTHERS)]
+    kind = {"color": color, "marker": MARKERS.get(base, "8"), "linestyle": "-",
+            "markerfacecoloralt": "white"}
+    if layout.startswith("paged"):
+        block = int("".join(filter(str.isdigit, layout)) or 16)
+        kind["linestyle"] = "--" if block <= 32 else "-." if block <= 256 else ":"
+        kind["fillstyle"] = "left"
+        # It lies on top of contiguous f32, from which its colour must tell it apart.
+        kind["color"] = ORANGE if base == "f32" else darker(color)
+    elif policy:
+        kind["linestyle"] = (0, (5, 1, 1, 1, 1, 1))
+    if base != codec:
+        kind["fillstyle"] = "none"
+    return kind
 
 
-def setting(record):
-    """The settings of a group in a line."""
-    case = get(record, "case", {})
+# ---- Words around the picture ----
+
+def model(records):
+    return get(records[0], "case.model", "unknown model")
+
+
+UNUSUAL = {"pool_order": "fresh", "repeat_kv": False, "pin": False, "tokens": "forced"}
+
+
+def setting(records):
+    """What all records of a picture have in common, in a line."""
+    first = records[0]
+    case = get(first, "case", {})
     known = lambda key: case.get(key, "?")  # noqa: E731
-    return (f"{known('layers')} layers, heads {known('heads')}:{known('kv_heads')} of "
-            f"{known('head_dim')}, weights {known('weights')}, batch {known('batch')}, "
-            f"threads {known('threads')}, {known('device')}")
+    layers = {number(record, "case.layers") for record in records} - {None}
+    of = f"{words.span(layers)} layers" if layers else "? layers"
+    parts = [f"attention of {of} alone" if case.get("level") == "attention"
+             else f"whole steps of {of}, weights {known('weights')}"]
+    parts.append(f"heads {known('heads')}:{known('kv_heads')} of {known('head_dim')}")
+    parts.append(f"batch {known('batch')}")
+    parts.append(f"{known('threads')} threads on {known('device')}")
+    parts += [f"{key} {value}" for key, usual in UNUSUAL.items()
+              if (value := case.get(key)) not in (None, usual)]
+    return ", ".join(parts)
 
 
 def machine(records):
     """Where and when the records were made, and how many rounds stand behind a figure."""
     env = next((get(r, "env") for r in records if get(r, "env.compiler")), {})
-    rounds = sorted({get(r, "sampling.rounds") for r in records if get(r, "sampling.rounds")})
+    rounds = {number(r, "sampling.rounds") for r in records} - {None}
+    days = sorted({started[:10] for r in records if (started := get(r, "env.started"))})
     parts = [env.get("cpu") or "unknown CPU"]
-    if env.get("gpu"):
-        parts.append(env["gpu"])
+    parts += [env[key] for key in ("gpu", "simd") if env.get(key)]
     if env.get("cores"):
         parts.append(f"{env['cores']} cores")
     if rounds:
-        parts.append("n = " + "–".join(str(n) for n in dict.fromkeys([rounds[0], rounds[-1]])) +
-                     (" round" if rounds == [1] else " rounds"))
+        parts.append(f"n = {words.span(rounds)} round{'' if rounds == {1} else 's'}")
     if env.get("git"):
-        parts.append("kvmark " + env["git"])
-    if env.get("started"):
-        parts.append(env["started"][:10])
+        parts.append(f"kvmark {env['git']}")
+    parts += [" to ".join(dict.fromkeys([days[0], days[-1]]))] if days else []
     return " · ".join(parts)
 
 
-def new_figure(title, subtitle, records, height=5.0):
-    """A figure with its heading and its footer; returns (figure, axes)."""
-    figure, axes = plt.subplots(figsize=(8.6, height))
-    figure.subplots_adjust(left=0.1, right=0.74, top=1 - 0.72 / height, bottom=0.98 / height)
-    figure.text(0.02, 1 - 0.3 / height, title, fontsize=13, fontweight="bold")
-    figure.text(0.02, 1 - 0.53 / height, subtitle, fontsize=9, color="#555555")
-    devices = {get(record, "case.device") for record in records}
-    figure.text(0.02, 0.27 / height, machine(records), fontsize=7.5, color="#555555")
-    if devices == {"cpu"}:
-        figure.text(0.02, 0.1 / height, CAVEAT, fontsize=7.5, color="#555555")
-    return figure, axes
+def new_figure(title, subtitle, records, inside=3.5, above=0.0):
+    """A figure with heading and footer around `inside` inches for axes, `above` inches for a key.
 
-
-def spread(wanted, gap):
-    """The ascending positions nearest to `wanted` (ascending, in [0, 1]) that lie `gap` apart.
-
-    Least squares: neighbours that are too close form a block around their mean (pool adjacent
-    violators), which may not leave [0, 1].
+    Its axes come from figure.subplots(); set_margins() makes room beside them.
     """
-    blocks = []  # [sum, count] of wanted positions, each less the gaps below it
-    for i, at in enumerate(wanted):
-        blocks.append([at - i * gap, 1])
-        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
-            total, count = blocks.pop()
-            blocks[-1][0] += total
-            blocks[-1][1] += count
-    means = [total / count for total, count in blocks for _ in range(count)]
-    low, high = gap / 2, 1 - gap / 2 - (len(wanted) - 1) * gap
-    return [max(low, min(high, mean)) + i * gap for i, mean in enumerate(means)]
+    heading = textwrap.wrap(subtitle, 122)
+    footer = textwrap.wrap(machine(records), 135)
+    if {get(record, "case.device") for record in records} == {"cpu"}:
+        footer.append(CAVEAT)
+    top = 0.52 + 0.17 * len(heading) + above
+    bottom = 0.7 + 0.14 * len(footer)
+    height = top + inside + bottom
+
+    figure = Figure(figsize=(WIDTH, height))
+    FigureCanvasAgg(figure)
+    figure.text(0.02, 1 - 0.3 / height, title, fontsize=TITLE, fontweight="bold")
+    for at, line in enumerate(heading):
+        figure.text(0.02, 1 - (0.5 + 0.17 * at) / height, line, fontsize=SUBTITLE, color=GREY)
+    for at, line in enumerate(reversed(footer)):
+        figure.text(0.02, (0.1 + 0.14 * at) / height, line, fontsize=FOOTER, color=GREY)
+    figure.subplots_adjust(top=1 - top / height, bottom=bottom / height)
+    set_margins(figure, left=0.85, right=0.3)
+    return figure
 
 
-def label_ends(axes, ends):
-    """Writes labels beside the right ends of curves, spread so that none overlap.
-
-    ends: list of (x, y, text, colour) in data coordinates. Call when the limits are final.
-    """
-    axes.figure.canvas.draw()
-    to_axes = axes.transData + axes.transAxes.inverted()
-    ends = sorted(ends, key=lambda end: end[1])
-    points = [to_axes.transform(end[:2]) for end in ends]
-    line = 14 * axes.figure.dpi / 72 / axes.get_window_extent().height
-    for (x, y), at, end in zip(points, spread([y for _, y in points], line), ends):
-        axes.annotate(end[2], xy=(x, y), xytext=(1.05, at), xycoords="axes fraction",
-                      textcoords="axes fraction", fontsize=9, color=end[3], va="center",
-                      annotation_clip=False,
-                      arrowprops={"arrowstyle": "-", "color": end[3], "lw": 0.7, "alpha": 0.6,
-                                  "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 4})
+def set_margins(figure, left=None, right=None):
+    """Inches between the edges of the picture and its axes."""
+    figure.subplots_adjust(left=left and left / WIDTH, right=right and 1 - right / WIDTH)
 
 
-def plain_ticks(axis):
-    """Plain numbers on a logarithmic axis; 1, 2 and 5 of each decade where it spans few."""
-    low, high = axis.get_view_interval()
-    few = high / low < 300
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+# ---- Axes ----
+
+MOST_TICKS = 9
+
+
+def context_axis(axes, at):
+    """A logarithmic axis with ticks at contexts; at all of them where they are few."""
+    axes.set_xscale("log", base=2)
+    step = -(-len(at) // MOST_TICKS)
+    shown = at[::-1][::step][::-1]
+    axes.set_xticks(shown, [words.tokens(n) for n in shown])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("context (tokens)")
+
+
+def log_ticks(axis, text=words.tick):
+    """Plain numbers on a logarithmic axis, finer where it spans little. Call when it is final."""
+    low, high = sorted(axis.get_view_interval())
+    powers = range(-15, 16)
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
+        at = [step * 10.0**power for power in powers for step in steps]
+        at = [value for value in at if low <= value <= high]
+        if len(at) >= 4:
+            break
+    else:
+        at = [v for v in MaxNLocator(5).tick_values(low, high) if low <= v <= high]
+    axis.set_ticks(at, [text(round(value, 15)) for value in at])
     axis.set_minor_formatter(NullFormatter())
+
+
+def errors(values, intervals):
+    """The yerr or xerr of errorbar(): distances to the bounds; 0 where there is no interval."""
+    bounds = [found or (value, value) for value, found in zip(values, intervals)]
+    return [[max(0, value - low) for value, (low, _) in zip(values, bounds)],
+            [max(0, high - value) for value, (_, high) in zip(values, bounds)]]
 
 
 def save(figure, folder, name):
     """Writes PNG and SVG; returns the paths."""
     paths = [f"{folder}/{name}.{kind}" for kind in ("png", "svg")]
     for path in paths:
-        # A date in the file would make equal pictures differ. Tight: long names need room.
-        figure.savefig(path, bbox_inches="tight", pad_inches=0.15,
-                       metadata={"Date": None} if path.endswith("svg") else None)
-    plt.close(figure)
+        # A date in the file would make equal pictures differ.
+        figure.savefig(path, metadata={"Date": None} if path.endswith("svg") else None)
     return paths

@@ -1,0 +1,89 @@
+"""From which context on a format pays (4): its speed against f16, crossing 1."""
+
+import math
+
+import labels
+import style
+import words
+from estimates import speed
+from records import by_engine, context, contexts, engine, lengths, names, series
+
+REFERENCES = ("contiguous/f16", "paged:16/f16")
+
+
+def plot_break_even(records):
+    """Speed of each engine relative to f16 against context; None below two contexts with both.
+
+    Round by round where both were measured in turns, with the 95 % interval of the median ratio.
+    Recompute is left out: what no cache costs is not a question of the format.
+    """
+    rows = [r for r in records if series(r, "samples.round") and engine(r) != "recompute"]
+    reference = next((name for name in REFERENCES if name in by_engine(rows)), None)
+    if reference is None:
+        return None
+    theirs = {lengths(r): r for r in by_engine(rows)[reference]}
+    curves = {}
+    for name, own in by_engine(rows).items():
+        points = [(context(r), *speed(r, theirs[lengths(r)])) for r in own
+                  if name != reference and lengths(r) in theirs]
+        if len({at for at, *_ in points}) > 1:
+            curves[name] = points
+    if not curves:
+        return None
+
+    called = names(rows)
+    decided = any(low is not None for points in curves.values() for _, _, low, _ in points)
+    figure = style.new_figure(
+        f"Speed against {called[reference]}: {style.model(rows)}",
+        f"{style.setting(rows)}; " + (
+            "round by round, median with its 95 % interval; a bar on the line of 1: where an "
+            "engine crosses it, between contexts whose intervals lie on either side" if decided else
+            "medians of fewer than six rounds: without intervals no crossing is decided"),
+        rows, inside=labels.room(len(curves)))
+    axes = figure.subplots()
+    style.context_axis(axes, contexts(rows))
+    axes.set(yscale="log", ylabel=f"times as fast as {called[reference]}")
+    axes.axhline(1, color=style.BLACK, lw=1)
+    draw_curves(axes, curves, called, {"x": max(contexts(rows)), "name": called[reference]})
+    return figure
+
+
+def draw_curves(axes, curves, called, reference):
+    ends = [(reference["x"], 1, reference["name"], style.BLACK)]
+    for name, points in curves.items():
+        look = style.look(name)
+        x, ratios, lows, highs = zip(*points)
+        bounds = [None if low is None else (low, high) for low, high in zip(lows, highs)]
+        axes.errorbar(x, ratios, yerr=style.errors(ratios, bounds), capsize=3, **look)
+        text = f"{called[name]}: {words.plain(ratios[-1])}×"
+        crossing = crossing_of(points)
+        if crossing:
+            at, before, after, ahead = crossing
+            axes.plot([before, after], [1, 1], lw=6, alpha=0.35, solid_capstyle="butt",
+                      color=look["color"], zorder=2.5)
+            axes.plot(at, 1, **{**look, "ms": 9, "fillstyle": "none", "mew": 1.6}, zorder=4)
+            text += f", {'ahead' if ahead else 'behind'} from {words.about_tokens(at)}"
+        ends.append((x[-1], ratios[-1], text, look["color"]))
+    style.log_ticks(axes.yaxis)
+    labels.label_ends(axes, ends)
+
+
+def crossing_of(points):
+    """(context, that before, that after, is it ahead after?) of the last crossing of 1, or None.
+
+    points: (context, ratio, low, high) by context. Before and after are contexts whose intervals
+    lie on opposite sides of 1; between them the medians say where, on a logarithmic axis.
+    """
+    sides = [(i, low > 1) for i, (_, _, low, high) in enumerate(points)
+             if low is not None and (low > 1 or high < 1)]
+    turns = [(a, b, ahead) for (a, was), (b, ahead) in zip(sides, sides[1:]) if was != ahead]
+    if not turns:
+        return None
+    first, last, ahead = turns[-1]
+    for i in range(first, last):
+        (x, ratio, *_), (next_x, next_ratio, *_) = points[i], points[i + 1]
+        if (ratio > 1) != ahead and (next_ratio > 1) == ahead:
+            share = math.log(ratio) / (math.log(ratio) - math.log(next_ratio))
+            at = math.exp(math.log(x) + share * (math.log(next_x) - math.log(x)))
+            return at, points[first][0], points[last][0], ahead
+    return None

@@ -1,0 +1,212 @@
+"""How time grows: of a whole run with its tokens (1a), of a step with its context (1b, 1c)."""
+
+import math
+
+import numpy as np
+
+import labels
+import style
+import words
+from estimates import exponent
+from records import (by_engine, context, contexts, engine, fullest, get, interval, names, number,
+                     positions_seen, series)
+
+GROWTH_TOKENS = 64  # a shorter run says little about how its time grows
+FEWEST_POINTS = 3  # two would fit any exponent
+
+
+# ---- 1a: cumulative time against tokens ----
+
+def cumulative(record):
+    """(tokens, seconds since the start) of the median round, or None where there are no gaps."""
+    gaps = series(record, "samples.itl_ms")
+    first = number(record, "latency.ttft_ms.p50")
+    if not gaps or first is None:
+        return None
+    stride = number(record, "samples.itl_stride") or 1
+    tokens = 1 + stride * np.arange(len(gaps) + 1)
+    tokens[-1] = min(tokens[-1], number(record, "case.gen_len") or tokens[-1])
+    seconds = (first + np.concatenate([[0], np.cumsum(gaps * np.diff(tokens))])) / 1e3
+    return tokens, seconds
+
+
+def growth(tokens, seconds):
+    """The exponent over the last half, as what a run costs at its start hides how it grows."""
+    if tokens[-1] < GROWTH_TOKENS:
+        return None
+    late = tokens >= tokens[-1] / 2
+    fit = exponent(tokens[late], seconds[late])
+    return fit and fit[0]
+
+
+def crossover(slow, fast):
+    """The first token from which `fast` stays ahead, or None. Both: (tokens, seconds)."""
+    tokens = np.union1d(slow[0], fast[0])
+    tokens = tokens[tokens <= min(slow[0][-1], fast[0][-1])]
+    ahead = np.interp(tokens, *fast) < np.interp(tokens, *slow)
+    if not ahead[-1]:
+        return None
+    behind = np.flatnonzero(~ahead)
+    return int(tokens[behind[-1] + 1]) if len(behind) else int(tokens[0])
+
+
+def plot_cumulative_time(records):
+    """Time since the start against generated tokens, an engine a curve; None without two tokens."""
+    rows = fullest([record for record in records if cumulative(record)])
+    if not rows:
+        return None
+    called = names(rows)
+    prompt = number(rows[0], "case.prompt_len") or 0
+    # Behind a prompt even recomputing hardly grows with n, so an exponent would say nothing.
+    from_empty = prompt == 0
+    figure = style.new_figure(
+        f"Time to generate n tokens: {style.model(rows)}",
+        ("from an empty cache" if from_empty else f"after a prompt of {prompt} tokens")
+        + f", {style.setting(rows)}; the median round of each"
+        + ("; slope: the exponent of n over the last half" if from_empty else ""),
+        rows, inside=labels.room(len(rows)))
+    axes = figure.subplots()
+    axes.set(xscale="log", yscale="log", xlabel="generated tokens n",
+             ylabel="time since the start (s)")
+
+    curves, ends = [], []
+    for record in rows:
+        tokens, seconds = cumulative(record)
+        curves.append((record, (tokens, seconds)))
+        look = style.look(engine(record))
+        # Markers at equal distances on the logarithmic axis.
+        marks = np.unique(np.searchsorted(tokens, np.geomspace(1, tokens[-1], 10)))
+        axes.plot(tokens, seconds, markevery=list(marks), **look)
+        bounds = interval(record, "latency.e2e_ms.p50_ci95")
+        if bounds:
+            axes.plot([tokens[-1]] * 2, [bound / 1e3 for bound in bounds], lw=5, alpha=0.4,
+                      solid_capstyle="butt", color=look["color"])
+        text = f"{called[engine(record)]}: {words.plain(seconds[-1])} s"
+        power = growth(tokens, seconds) if from_empty else None
+        if power is not None:
+            text += f", slope {power:.2f}"
+        ends.append((tokens[-1], seconds[-1], text, look["color"]))
+    style.log_ticks(axes.xaxis)
+    style.log_ticks(axes.yaxis)
+    labels.label_ends(axes, ends)
+    mark_crossover(axes, curves, called)
+    return figure
+
+
+def mark_crossover(axes, curves, called):
+    """Where the first cached engine overtakes recompute for good."""
+    slow = [curve for record, curve in curves if engine(record) == "recompute"]
+    cached = [(record, curve) for record, curve in curves if engine(record) != "recompute"]
+    if not slow or not cached:
+        return
+    found = [(crossover(slow[0], curve), record) for record, curve in cached]
+    found = [(tokens, record) for tokens, record in found if tokens is not None]
+    if not found:
+        axes.text(0.02, 0.98, "no cache overtakes recompute", transform=axes.transAxes,
+                  fontsize=style.TEXT, color=style.GREY, va="top")
+        return
+    tokens, record = min(found, key=lambda pair: pair[0])
+    axes.axvline(tokens, color=style.PALE, lw=0.9, ls=":", zorder=0)
+    last = max(curve[0][-1] for _, curve in curves)
+    left = math.log(tokens) < 0.4 * math.log(last)
+    axes.annotate(f"{called[engine(record)]} is ahead of recompute\nfrom token {tokens} on",
+                  (tokens, 0.98), xycoords=("data", "axes fraction"),
+                  xytext=(5 if left else -5, 0), textcoords="offset points", fontsize=style.TEXT,
+                  color=style.GREY, va="top", ha="left" if left else "right")
+
+
+# ---- 1b and 1c: a step against the context ----
+
+def plot_attention_time(records):
+    """Attention time of a step at attention level against context; None below two contexts."""
+    rows = [r for r in records
+            if get(r, "case.level") == "attention" and number(r, "case.layers")
+            and number(r, "latency.attend_ms.p50")]
+    if len(contexts(rows)) < 2:
+        return None
+    # Plans may let the layers follow the context; then only the time of a layer has one meaning.
+    shared = len({number(r, "case.layers") for r in rows}) > 1
+    figure = style.new_figure(
+        f"Attention time of a decode step: {style.model(rows)}",
+        f"{style.setting(rows)}; median of the steps with its 95 % interval; slope: exponent "
+        "of the positions that a step sees",
+        rows, inside=labels.room(len(by_engine(rows))))
+    axes = figure.subplots()
+    curves_over_context(axes, rows, "latency.attend_ms",
+                        share=lambda r: number(r, "case.layers") if shared else 1)
+    axes.set_ylabel("attention of a step (ms a layer)" if shared else "attention of a step (ms)")
+    return figure
+
+
+def plot_step_time(records):
+    """Time of a whole step against context, and where weights dominate; None below two contexts."""
+    rows = [r for r in records
+            if get(r, "case.level") == "model" and number(r, "latency.tpot_ms.p50")]
+    if len(contexts(rows)) < 2:
+        return None
+    figure = style.new_figure(
+        f"Time of a whole decode step: {style.model(rows)}",
+        f"{style.setting(rows)}; time per output token, median of the rounds with its 95 % "
+        "interval where there are six; slope: exponent of the positions that a step sees",
+        rows, inside=labels.room(len(by_engine(rows))))
+    axes = figure.subplots()
+    curves_over_context(axes, rows, "latency.tpot_ms")
+    axes.set_ylabel("decode step (ms)")
+    mark_weights(axes, rows)
+    return figure
+
+
+def curves_over_context(axes, rows, metric, share=lambda record: 1):
+    """A curve of medians for each engine, with intervals and fitted slopes; on logarithmic axes."""
+    called = names(rows)
+    style.context_axis(axes, contexts(rows))
+    axes.set_yscale("log")
+    ends = []
+    for name, own in by_engine(rows).items():
+        look = style.look(name)
+        x = [context(r) for r in own]
+        y = [number(r, f"{metric}.p50") / share(r) for r in own]
+        bounds = [interval(r, f"{metric}.p50_ci95") for r in own]
+        bounds = [found and [bound / share(r) for bound in found] for found, r in zip(bounds, own)]
+        axes.errorbar(x, y, yerr=style.errors(y, bounds), capsize=3, **look)
+        text = f"{called[name]}: {words.plain(y[-1])} ms"
+        if len(set(x)) >= FEWEST_POINTS:
+            slope, half_width = exponent([positions_seen(r) for r in own], y)
+            text += f", slope {slope:.2f} ± {half_width:.2f}"
+        ends.append((x[-1], y[-1], text, look["color"]))
+    style.log_ticks(axes.yaxis)
+    labels.label_ends(axes, ends)
+
+
+def weights_dominate_below(record):
+    """The context at which a step reads as many bytes of the cache as of weights, or None."""
+    cache = number(record, "work.kv_bytes_read_per_step")
+    weights = number(record, "work.weight_bytes_read_per_step")
+    if not cache or not weights or engine(record) == "recompute":
+        return None
+    return weights / (cache / positions_seen(record))
+
+
+def mark_weights(axes, rows):
+    """Says below which context a step reads more bytes of weights than of the cache."""
+    called = names(rows)
+    own = {name: weights_dominate_below(one[-1]) for name, one in by_engine(rows).items()}
+    own = {name: at for name, at in own.items() if at is not None}
+    if not own:
+        return
+    low, high = min(contexts(rows)), max(contexts(rows))
+    inside = {name: at for name, at in own.items() if low <= at <= high}
+    for name, at in inside.items():
+        axes.axvline(at, ymax=0.06, color=style.look(name)["color"], lw=2)
+    if inside:
+        axes.axvspan(axes.get_xlim()[0], min(inside.values()), color="#F3F3F3", zorder=0)
+        lines = ["weights dominate a step's bytes below"]
+        lines += [f"{words.about_tokens(at)} ({called[name]})" for name, at in inside.items()]
+    elif min(own.values()) > high:
+        first = min(own, key=own.get)
+        lines = ["weights dominate a step's bytes at every context here,",
+                 f"with {called[first]} up to {words.about_tokens(own[first])}"]
+    else:
+        lines = ["the cache dominates a step's bytes at every context here"]
+    axes.text(0.02, 0.98, "\n".join(lines), transform=axes.transAxes, fontsize=style.TEXT - 0.5,
+              color=style.GREY, va="top")

@@ -1,0 +1,67 @@
+"""How the gaps between tokens are distributed (7)."""
+
+import numpy as np
+
+import labels
+import style
+import words
+from records import engine, fullest, interval, names, number, series
+
+KEY_SIZE = 8.5  # points
+
+
+def plot_latency(records):
+    """ECDF of the inter-token latency, with p50 and p99; None without three gaps.
+
+    The curve is that of the median round; n, p50 and p99 are those of all rounds. p99 is marked
+    where there are the 200 gaps that it needs.
+    """
+    rows = fullest([r for r in records if len(series(r, "samples.itl_ms")) >= 3
+                    and min(series(r, "samples.itl_ms")) > 0])
+    if not rows:
+        return None
+    called = names(rows)
+    prompt, generated = (number(rows[0], f"case.{key}") or 0 for key in ("prompt_len", "gen_len"))
+    figure = style.new_figure(
+        f"Time between two tokens: {style.model(rows)}",
+        f"{generated} tokens after {prompt}, {style.setting(rows)}; curve: the median round; p50 "
+        "(with its 95 % interval) and p99 of all n gaps",
+        rows, inside=labels.room(1 + len(rows)))
+    axes = figure.subplots()
+    axes.set(xscale="log", xlabel="inter-token latency (ms)", ylabel="share of the gaps (%)",
+             ylim=(-3, 103))
+    curves = []
+    for record in rows:
+        look = style.look(engine(record))
+        gaps = np.sort(series(record, "samples.itl_ms"))
+        share = 100 * np.arange(1, len(gaps) + 1) / len(gaps)
+        line, = axes.plot(gaps, share, drawstyle="steps-post", markevery=max(1, len(gaps) // 6),
+                          **{**look, "ms": 5})
+        p50, p99 = (number(record, f"latency.itl_ms.{part}") for part in ("p50", "p99"))
+        mark_quantiles(axes, record, look, p50, p99)
+        n = number(record, "latency.itl_ms.n")
+        text = (f"{called[engine(record)]}: p50 {words.plain(p50) if p50 else '—'}"
+                f", p99 {words.plain(p99) if p99 else '—'} (n = {n or '?'})")
+        curves.append((p50 or gaps[len(gaps) // 2], line, text))
+    style.log_ticks(axes.xaxis)
+    key_beside(axes, [(line, text) for _, line, text in sorted(curves, key=lambda c: c[0])])
+    return figure
+
+
+def mark_quantiles(axes, record, look, p50, p99):
+    big = {**look, "linestyle": "none", "ms": 10, "mec": style.BLACK, "mew": 0.8, "zorder": 4}
+    bounds = interval(record, "latency.itl_ms.p50_ci95")
+    if bounds:
+        axes.plot(bounds, [50, 50], lw=5, alpha=0.4, solid_capstyle="butt", color=look["color"])
+    for value, share in ((p50, 50), (p99, 99)):
+        if value:
+            axes.plot(value, share, **big)
+
+
+def key_beside(axes, curves):
+    """A key right of the axes: all curves end at 100 %, so labels at their ends would not help."""
+    texts = [text for _, text in curves]
+    style.set_margins(axes.figure, right=0.75 + labels.width_of(axes.figure, texts, KEY_SIZE))
+    axes.legend([line for line, _ in curves], texts, loc="upper left", bbox_to_anchor=(1.01, 1),
+                frameon=False, fontsize=KEY_SIZE, handlelength=2.6, borderaxespad=0,
+                title="ms, fastest first", title_fontsize=KEY_SIZE, alignment="left")

@@ -1,0 +1,106 @@
+"""What a format loses against what it saves (3)."""
+
+import labels
+import style
+import words
+from records import engine, fullest, get, names, number
+
+
+def front(points):
+    """Which of (bits, loss) no other one beats in one without losing in the other; by bits."""
+    best = [p for p in points
+            if not any(q[0] <= p[0] and q[1] <= p[1] and q != p for q in points)]
+    return sorted(set(best))
+
+
+def plot_loss(records):
+    """Loss against bits of an element, marker area by speed, with the Pareto front.
+
+    The loss is the divergence on real text where there is one, else the error of the attention
+    output; never both in one picture. None without a format that keeps something.
+    """
+    kept = [r for r in records if number(r, "memory.kv_bits_per_element")]
+    scored = [r for r in kept if number(r, "accuracy.loss.kld_mean") is not None]
+    metric = "accuracy.loss.kld_mean" if scored else "accuracy.loss.attend_rel_rms"
+    rows = fullest([r for r in kept if number(r, metric) is not None])
+    if not rows:
+        return None
+    called = names(rows)
+    speeds = [number(r, "throughput.decode_tok_per_s") for r in rows]
+    fastest = max((speed for speed in speeds if speed), default=None)
+    unit = "steps/s" if get(rows[0], "case.level") == "attention" else "tokens/s"
+    figure = style.new_figure(
+        f"What a format loses: {style.model(rows)}", subtitle(rows, scored, unit, fastest), rows,
+        inside=max(4.2, 0.3 * len(rows)))
+    axes = figure.subplots()
+    bits = [number(r, "memory.kv_bits_per_element") for r in rows]
+    losses = [max(0, number(r, metric)) for r in rows]
+    bits_axis(axes, bits)
+    zero = loss_axis(axes, losses)
+    axes.set_ylabel("KLD to the f32 cache, mean (nats)" if scored
+                    else "relative error of the attention output")
+
+    shown = [value or zero for value in losses]
+    edge = front(list(zip(bits, shown)))
+    axes.plot(*zip(*edge), drawstyle="steps-post", color=style.PALE, lw=1.2, ls=(0, (4, 2)),
+              zorder=1)
+    points = []
+    for record, x, y, speed in zip(rows, bits, shown, speeds):
+        look = style.look(engine(record))
+        size = 19 * max(0.3, (speed / fastest) ** 0.5) if speed else 6
+        axes.plot(x, y, ms=size, **{**look, "linestyle": "none"})
+        text = called[engine(record)]
+        text += f" {words.plain(speed)} {unit}" if speed else ""
+        points.append((x, y, text, look["color"], size))
+    labels.label_points(axes, points)
+    return figure
+
+
+def subtitle(rows, scored, unit, fastest):
+    parts = [style.setting(rows)]
+    if scored:
+        positions = number(rows[0], "accuracy.loss.positions")
+        parts.append(f"{positions or '?'} scored positions of text")
+    else:
+        parts.append("synthetic data ranks formats, it does not judge them"
+                     if get(rows[0], "case.level") == "attention" else
+                     "the error ranks formats, it does not judge them")
+    if fastest:
+        parts.append(f"area of a marker: {unit}")
+    parts.append("dashes: the Pareto front")
+    return "; ".join(parts)
+
+
+def bits_axis(axes, bits):
+    """A logarithmic axis with the usual widths as ticks."""
+    axes.set_xscale("log")
+    low, high = min(bits) / 1.35, max(bits) * 1.35
+    axes.set_xlim(low, high)
+    ticks = [n for n in (1, 2, 4, 8, 16, 32, 64) if low <= n <= high]
+    axes.set_xticks(ticks, [str(n) for n in ticks])
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel("bits of an element of the cache, scales counted")
+
+
+def loss_axis(axes, losses):
+    """A logarithmic axis with a strip for 0 below the smallest loss; returns where a 0 is drawn."""
+    axes.set_yscale("log")
+    positive = [value for value in losses if value]
+    if not positive:
+        axes.set_ylim(0.1, 10)
+        axes.set_yticks([1], ["0"])
+        axes.set_yticks([], minor=True)
+        return 1
+    beside = 2 * (max(positive) / min(positive)) ** 0.1
+    low, high = min(positive) / beside, max(positive) * beside
+    axes.set_ylim(low, high)
+    style.log_ticks(axes.yaxis)
+    if 0 not in losses:
+        return None
+    zero = low / beside
+    above = [at for at in axes.get_yticks() if at > low]
+    axes.axhline(low, color=style.PALE, lw=0.8)
+    axes.set_ylim(zero / beside, high)
+    axes.set_yticks([zero, *above], ["0", *map(words.tick, above)])
+    axes.set_yticks([], minor=True)
+    return zero
