@@ -153,7 +153,7 @@ def subtitle(comparison, hidden):
         parts.append(f"{hidden} more lines, none graver, are left out")
     alone = get(comparison, "one_sided", [])
     if alone:
-        parts.append(f"{len(alone)} cases are on one side only")
+        parts.append(f"cases on one side only: {len(alone)}")
     return "; ".join(parts)
 
 

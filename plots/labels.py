@@ -2,8 +2,8 @@
 
 import math
 
+import numpy as np
 from matplotlib.text import Text
-from matplotlib.transforms import Bbox
 
 import style
 
@@ -71,19 +71,22 @@ DISTANCES = (3, 12, 24, 38, 54, 72, 92)  # points between a marker and its label
 DIRECTIONS = tuple(math.radians(angle) for angle in (0, 180, 90, 270, 40, 140, 320, 220))
 
 
-def label_points(axes, points):
+def label_points(axes, points, path=()):
     """Writes a label at the nearest free place to each point, with a line where it is further off.
 
-    points: list of (x, y, text, colour, diameter of the marker in points). Call when the limits are
-    final.
+    points: list of (x, y, text, colour, diameter of the marker in points). path: corners of a line,
+    along the axes from one to the next, that no label may cover. Call when the limits are final.
     """
     figure = axes.figure
     pixels = figure.dpi / 72
     renderer = figure.canvas.get_renderer()
-    frame = axes.get_window_extent()
+    frame = axes.get_window_extent().extents
     centres = [axes.transData.transform(point[:2]) for point in points]
-    taken = [Bbox.from_bounds(x - size * pixels / 2, y - size * pixels / 2, size * pixels,
-                              size * pixels) for (x, y), (*_, size) in zip(centres, points)]
+    taken = [box_around(*centre, size * pixels, size * pixels)
+             for centre, (*_, size) in zip(centres, points)]
+    corners = [axes.transData.transform(corner) for corner in path]
+    taken += [(*np.minimum(start, end) - 2, *np.maximum(start, end) + 2)
+              for start, end in zip(corners, corners[1:])]
     for (x, y), (at_x, at_y, text, color, size) in zip(centres, points):
         label = axes.annotate(text, (at_x, at_y), xytext=(0, 0), textcoords="offset points",
                               fontsize=style.TEXT - 0.5, color=style.darker(color), va="center",
@@ -91,27 +94,36 @@ def label_points(axes, points):
                                                        "shrinkA": 0, "shrinkB": size / 2})
         # Of the text alone: an annotation's own extent has its line in it.
         extent = Text.get_window_extent(label, renderer)
-        places = [place_of(x, y, extent, size * pixels / 2 + distance * pixels, angle)
+        places = [place_of(x, y, extent, (size / 2 + distance) * pixels, angle)
                   for distance in DISTANCES for angle in DIRECTIONS]
         place = min(places, key=lambda box: crowding(box, taken, frame))
         taken.append(place)
-        label.set_position((((place.x0 + place.x1) / 2 - x) / pixels,
-                            ((place.y0 + place.y1) / 2 - y) / pixels))
+        left, bottom, right, top = place
+        label.set_position((((left + right) / 2 - x) / pixels, ((bottom + top) / 2 - y) / pixels))
         label.arrow_patch.set_visible(place not in places[:len(DIRECTIONS)])
 
 
+# Boxes are (left, bottom, right, top) in pixels.
+
+def box_around(x, y, width, height):
+    return x - width / 2, y - height / 2, x + width / 2, y + height / 2
+
+
 def place_of(x, y, extent, distance, angle):
-    """The box of a text whose nearest side lies `distance` away from a point in a direction."""
-    along_x, along_y = math.cos(angle), math.sin(angle)
-    middle_x = x + along_x * (distance + extent.width / 2)
-    middle_y = y + along_y * (distance + extent.height / 2)
-    return Bbox.from_bounds(middle_x - extent.width / 2, middle_y - extent.height / 2, extent.width,
-                            extent.height)
+    """The box of a text that lies `distance` away from a point in a direction."""
+    return box_around(x + math.cos(angle) * (distance + extent.width / 2),
+                      y + math.sin(angle) * (distance + extent.height / 2),
+                      extent.width, extent.height)
+
+
+def overlap(one, other):
+    """Square pixels that two boxes share."""
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    return width * height if width > 0 and height > 0 else 0
 
 
 def crowding(box, taken, frame):
     """Square pixels of a box that are taken already, or outside the frame."""
-    inside = Bbox.intersection(box, frame)
-    outside = box.width * box.height - (inside.width * inside.height if inside else 0)
-    overlaps = (Bbox.intersection(box, other) for other in taken)
-    return round(outside + sum(part.width * part.height for part in overlaps if part), 3)
+    outside = overlap(box, box) - overlap(box, frame)
+    return round(outside + sum(overlap(box, other) for other in taken), 3)

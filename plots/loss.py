@@ -42,8 +42,8 @@ def plot_loss(records):
 
     shown = [value or zero for value in losses]
     edge = front(list(zip(bits, shown)))
-    axes.plot(*zip(*edge), drawstyle="steps-post", color=style.PALE, lw=1.2, ls=(0, (4, 2)),
-              zorder=1)
+    corners = [corner for a, b in zip(edge, edge[1:]) for corner in (a, (b[0], a[1]))] + edge[-1:]
+    axes.plot(*zip(*corners), color=style.PALE, lw=1.2, ls=(0, (4, 2)), zorder=1)
     points = []
     for record, x, y, speed in zip(rows, bits, shown, speeds):
         look = style.look(engine(record))
@@ -52,7 +52,7 @@ def plot_loss(records):
         text = called[engine(record)]
         text += f" {words.plain(speed)} {unit}" if speed else ""
         points.append((x, y, text, look["color"], size))
-    labels.label_points(axes, points)
+    labels.label_points(axes, points, corners)
     return figure
 
 

@@ -1,0 +1,76 @@
+"""Distribution of the gaps between tokens."""
+
+import unittest
+
+import latency
+from testing import LONG, PlotTest, drawn, quickstart, record, summary
+
+
+def key(figure):
+    return [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+
+
+def quantiles(figure):
+    """(x, y) of the marks."""
+    return [(float(line.get_xdata()[0]), float(line.get_ydata()[0]))
+            for line in figure.axes[0].lines if len(line.get_xdata()) == 1]
+
+
+class TestLatency(PlotTest):
+    def test_a_curve_for_each_engine(self):
+        figure = latency.plot_latency(quickstart())
+        self.assertEqual(len(drawn(figure.axes[0])), 5)
+        self.check_picture(figure, height=5.4)
+
+    def test_the_curve_is_the_share_of_gaps(self):
+        row = record("contiguous/f16")
+        row["samples"]["itl_ms"] = [3.0, 1.0, 2.0, 2.0]
+        curve = drawn(latency.plot_latency([row]).axes[0])[0]
+        self.assertEqual(list(curve.get_xdata()), [1, 2, 2, 3])
+        self.assertEqual(list(curve.get_ydata()), [25, 50, 75, 100])
+
+    def test_p50_and_p99_of_all_gaps(self):
+        figure = latency.plot_latency([record("contiguous/f16")])
+        self.assertEqual(quantiles(figure), [(1.0, 50), (1.2, 99)])
+        self.assertEqual(key(figure), ["fp16: p50 1.00, p99 1.20 (n = 510)"])
+
+    def test_no_p99_of_few_gaps(self):
+        row = record("contiguous/f16", generated=100)
+        figure = latency.plot_latency([row])
+        self.assertEqual(quantiles(figure), [(1.0, 50)])
+        self.assertEqual(key(figure), ["fp16: p50 1.00, p99 — (n = 99)"])
+
+    def test_fastest_first(self):
+        rows = [record("contiguous/f32", ms=2.0), record("contiguous/f16", ms=1.0)]
+        self.assertEqual([text.split(":")[0] for text in key(latency.plot_latency(rows))],
+                         ["fp16", "contiguous"])
+
+    def test_two_gaps_or_none_are_no_picture(self):
+        row = record("contiguous/f16")
+        for gaps in ([1.0, 2.0], [], None, [0.0, 1.0, 2.0]):
+            row["samples"]["itl_ms"] = gaps
+            self.assertIsNone(latency.plot_latency([row]))
+
+    def test_missing_quantiles(self):
+        row = record("contiguous/f16")
+        row["latency"]["itl_ms"] = None
+        figure = latency.plot_latency([row])
+        self.assertEqual(quantiles(figure), [])
+        self.assertEqual(key(figure), ["fp16: p50 —, p99 — (n = ?)"])
+
+    def test_a_long_list_fits_beside_the_axes(self):
+        rows = [record(engine, ms=1 + 0.1 * i) for i, engine in enumerate(LONG)]
+        for row in rows:
+            row["latency"]["itl_ms"] = summary(1234.5, 0.01, 100000)
+        figure = latency.plot_latency(rows)
+        figure.canvas.draw()
+        box = figure.axes[0].get_legend().get_window_extent()
+        self.assertLessEqual(box.x1, figure.bbox.x1)
+        self.assertGreaterEqual(box.y0, 0)
+
+    def test_robust(self):
+        self.check_robust(latency.plot_latency, quickstart())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,101 @@
+"""Bytes of the cache, and their timeline."""
+
+import unittest
+
+import memory
+from testing import CACHES, LONG, PlotTest, drawn, over_contexts, quickstart, record, texts
+
+
+class TestKvBytes(PlotTest):
+    def test_bars_at_one_context(self):
+        figure = memory.plot_kv_bytes(quickstart())
+        self.assertEqual(len(figure.axes[0].patches), 2 * 5)
+        self.assertIn("0.998 MiB live, 0.998 MiB reserved", " ".join(texts(figure)))
+        self.check_picture(figure, height=3.2)
+
+    def test_weights_are_a_line_where_they_are_near_and_words_where_they_are_not(self):
+        rows = quickstart()
+        far = memory.plot_kv_bytes(rows)
+        self.assertIn("weights take 9 MiB, 4.5 times", " ".join(texts(far)))
+        self.assertNotIn("weights", texts(far))
+        for row in rows:
+            row["memory"]["weight_bytes"] = 2 << 20
+        near = memory.plot_kv_bytes(rows)
+        self.assertIn("weights", texts(near))
+        self.check_picture(near)
+
+    def test_curves_over_contexts_with_weights(self):
+        rows = over_contexts(CACHES + ["recompute"], level="model")
+        figure = memory.plot_kv_bytes(rows)
+        axes = figure.axes[0]
+        self.assertEqual(len(drawn(axes)), len(CACHES))
+        self.assertEqual(len([line for line in axes.lines if line.get_marker() == "_"]),
+                         len(CACHES) + 1)
+        shown = texts(figure)
+        self.assertIn("weights: 9 MiB", shown)
+        self.assertIn("recompute: its workspace", shown)
+        self.assertIn("contiguous/int8:g32: 1.06 KiB a token", shown)
+        self.check_picture(figure, height=5.4)
+
+    def test_no_weights_at_attention_level(self):
+        shown = texts(memory.plot_kv_bytes(over_contexts()))
+        self.assertFalse([text for text in shown if text.startswith("weights")])
+
+    def test_bytes_of_a_layer_where_layers_follow_the_context(self):
+        rows = [record("contiguous/f16", prompt, 16, "attention", layers=layers)
+                for prompt, layers in ((1008, 8), (4080, 2))]
+        axes = memory.plot_kv_bytes(rows).axes[0]
+        self.assertEqual(list(drawn(axes)[0].get_ydata()), [0.25, 4.0])  # 2 KiB a position
+        self.assertIn("a layer", axes.get_ylabel())
+
+    def test_long_lists(self):
+        self.check_picture(memory.plot_kv_bytes([record(engine) for engine in LONG]), height=7)
+        self.check_picture(memory.plot_kv_bytes(over_contexts(LONG)))
+
+    def test_nothing_kept_over_contexts(self):
+        rows = over_contexts(["recompute"])
+        for row in rows:
+            row["memory"]["kv_reserved_bytes"] = 0
+        self.assertIsNone(memory.plot_kv_bytes(rows))
+
+    def test_robust(self):
+        self.check_robust(memory.plot_kv_bytes, quickstart())
+        self.check_robust(memory.plot_kv_bytes, over_contexts())
+
+
+class TestTimeline(PlotTest):
+    def test_a_curve_for_each_cache_in_both_panels(self):
+        figure = memory.plot_memory_timeline(quickstart())
+        self.assertEqual([len(drawn(axes)) for axes in figure.axes], [4, 4])
+        self.check_picture(figure, height=7)
+
+    def test_fragmentation(self):
+        row = record("contiguous/f16")
+        row["memory"]["timeline"] = [
+            {"position": 1, "live_bytes": 25, "reserved_bytes": 100},
+            {"position": 2, "live_bytes": 50, "reserved_bytes": 100}]
+        bottom = memory.plot_memory_timeline([row]).axes[1]
+        self.assertEqual(list(drawn(bottom)[0].get_ydata()), [75, 50])
+
+    def test_events_are_marked(self):
+        row = record("contiguous/f16/grow:2")
+        row["events"] = [{"kind": "grow", "position": 2, "bytes": 10}, {"kind": "no_reference"}]
+        figure = memory.plot_memory_timeline([row])
+        self.assertEqual([list(line.get_xdata()) for line in figure.axes[0].lines
+                          if line.get_marker() == "v"], [[2]])
+        self.assertIn("triangles: grow", " ".join(texts(figure)))
+        self.assertNotIn("triangles", " ".join(texts(memory.plot_memory_timeline(quickstart()))))
+
+    def test_one_point_or_none_is_no_picture(self):
+        row = record("contiguous/f16")
+        for points in (row["memory"]["timeline"][:1], [], None, [{"position": 1}] * 3):
+            row["memory"]["timeline"] = points
+            self.assertIsNone(memory.plot_memory_timeline([row]))
+        self.assertIsNone(memory.plot_memory_timeline([record("recompute")]))
+
+    def test_robust(self):
+        self.check_robust(memory.plot_memory_timeline, quickstart())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,87 @@
+"""Reading and grouping."""
+
+import unittest
+
+import records as reading
+from testing import bare, failed, over_contexts, quickstart, record
+
+
+class TestValues(unittest.TestCase):
+    def test_get_takes_null_for_missing(self):
+        self.assertEqual(reading.get({"a": {"b": None}}, "a.b", 7), 7)
+        self.assertEqual(reading.get({"a": {"b": 0}}, "a.b", 7), 0)
+        self.assertIsNone(reading.get({"a": 1}, "a.b"))
+
+    def test_numbers_are_finite_numbers(self):
+        row = {"a": [True, "3", float("nan"), float("inf"), None], "n": 0, "b": True, "s": "1"}
+        self.assertEqual(reading.number(row, "n"), 0)
+        for path in ("a", "b", "s", "missing"):
+            self.assertIsNone(reading.number(row, path))
+        self.assertEqual(reading.series(row, "a"), [])
+
+    def test_an_interval_has_two_bounds(self):
+        self.assertEqual(reading.interval({"a": [1, 2]}, "a"), [1, 2])
+        self.assertIsNone(reading.interval({"a": [1]}, "a"))
+        self.assertIsNone(reading.interval({"a": [1, None]}, "a"))
+
+    def test_context_is_the_prompt_or_else_the_length(self):
+        self.assertEqual(reading.context(record("recompute", prompt=64)), 64)
+        self.assertEqual(reading.context(record("recompute")), 511)
+        self.assertEqual(reading.positions(record("recompute")), 511)
+        self.assertEqual(reading.positions_seen(record("recompute", 1024, 16)), 1032)
+
+
+class TestChoice(unittest.TestCase):
+    def test_the_last_row_of_a_case_counts(self):
+        first, again, other = (record(e) for e in ("paged:16/f32", "paged:16/f32", "recompute"))
+        again["status"] = "failed"
+        self.assertEqual(reading.latest([first, other, again]), [again, other])
+        again["env"] = {"cpu": "another"}
+        self.assertEqual(reading.latest([first, other, again]), [first, other, again])
+
+    def test_rows_without_an_id_all_stay(self):
+        rows = [bare("recompute"), bare("recompute")]
+        self.assertEqual(len(reading.latest(rows)), 2)
+
+    def test_figures_of_a_row_that_misses_its_gate_count(self):
+        row = record("contiguous/int4:g32")
+        self.assertTrue(reading.has_figures(row))
+        row["status"] = "invalid"
+        self.assertTrue(reading.has_figures(row))
+        row["accuracy"]["correct"]["passed"] = False
+        self.assertFalse(reading.has_figures(row))
+        self.assertFalse(reading.has_figures(failed("recompute")))
+        self.assertFalse(reading.has_figures({"status": "invalid", "accuracy": None}))
+
+    def test_a_gate_does_not_part_an_engine_from_its_group(self):
+        rows = quickstart()
+        rows[3]["case"]["gate"] = {"kld_mean_max": 1e-4}
+        self.assertEqual([len(group) for group in reading.group(rows)], [5])
+        rows[0]["case"]["kv_heads"] = 8
+        self.assertEqual([len(group) for group in reading.group(rows)], [1, 4])
+
+    def test_machines_have_groups_of_their_own(self):
+        rows = quickstart()
+        rows[1]["env"] = {"cpu": "another"}
+        self.assertEqual([len(group) for group in reading.group(rows)], [4, 1])
+
+    def test_layers_part_whole_steps_only(self):
+        for level, groups in (("attention", 1), ("model", 2)):
+            rows = [record("contiguous/f16", level=level, layers=layers) for layers in (4, 8)]
+            self.assertEqual(len(reading.group(rows)), groups)
+
+    def test_fullest_is_the_longest_with_most_engines(self):
+        rows = over_contexts(["contiguous/f16", "recompute"])
+        self.assertEqual({reading.context(r) for r in reading.fullest(rows)}, {16384})
+        self.assertEqual({reading.context(r) for r in reading.fullest(rows[:-1])}, {4096})
+        self.assertEqual(reading.fullest([]), [])
+
+    def test_presets_name_engines_only_where_all_have_one(self):
+        rows = quickstart()
+        self.assertEqual(reading.names(rows)["contiguous/f16"], "fp16")
+        rows.append(record("contiguous/int4:g32"))
+        self.assertEqual(reading.names(rows)["contiguous/f16"], "contiguous/f16")
+
+
+if __name__ == "__main__":
+    unittest.main()
