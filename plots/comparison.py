@@ -158,13 +158,13 @@ def subtitle(comparison, hidden):
 
 
 def limits(lines):
-    """Around all ratios, intervals and thresholds, the same distance to both sides of 1."""
-    reach = 1.25
+    """Around 1 and all ratios, intervals and thresholds, as far as they are not beyond WIDEST."""
+    low, high = 0.8, 1.25
     for line in lines:
-        ratios = [line.ratio, 1 + (line.threshold or 0), *(line.bounds or ())]
-        reach = max([reach, *(max(r, 1 / r) for r in ratios if r and r > 0)])
-    reach = min(reach * 1.06, WIDEST)
-    return 1 / reach, reach
+        beside = 1 + (line.threshold or 0)
+        ratios = [r for r in (line.ratio, beside, 1 / beside, *(line.bounds or ())) if r and r > 0]
+        low, high = min([low, *ratios]), max([high, *ratios])
+    return max(low / 1.06, 1 / WIDEST), min(high * 1.06, WIDEST)
 
 
 def draw_line(axes, y, line):

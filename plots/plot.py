@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws what the records of runs support, as PNG and SVG, and prints the files it wrote.
+"""Draws what the records of runs support, as PNG and SVG, and says which pictures it wrote.
 
 plot.py RUN...                        every plot, into RUN/plots of the first run
 plot.py BASE NEW --compare FILE       their comparison; FILE is what `kvmark compare BASE NEW
@@ -9,6 +9,7 @@ plot.py BASE NEW --compare FILE       their comparison; FILE is what `kvmark com
 import argparse
 import os
 import sys
+import textwrap
 from collections import namedtuple
 from concurrent.futures import ProcessPoolExecutor
 
@@ -45,13 +46,16 @@ MOST_PICTURES = 8  # of a plot
 
 
 def draw_one(function, records, folder, name):
-    """The files of a plot; none where the records do not support it."""
+    """The name of the picture; None where the records do not support it."""
     figure = function(records)
-    return style.save(figure, folder, name) if figure else []
+    if figure is None:
+        return None
+    style.save(figure, folder, name)
+    return name
 
 
 def draw(records, folder, every=False):
-    """Draws every plot that the records support, on all cores; returns the paths of the files.
+    """Draws every plot that the records support, on all cores; returns the names of the pictures.
 
     A picture has the number of its setting, the same for all plots, where there are several.
     """
@@ -65,7 +69,7 @@ def draw(records, folder, every=False):
             jobs.append((function, one, folder, f"{name}-{at}" if len(settings) > 1 else name))
     cores = len(os.sched_getaffinity(0))
     with ProcessPoolExecutor(max_workers=min(cores, max(1, len(jobs)))) as pool:
-        return [path for paths in pool.map(draw_one, *zip(*jobs)) for path in paths]
+        return [name for name in pool.map(draw_one, *zip(*jobs)) if name]
 
 
 def say_what_is_left_out(records):
@@ -103,16 +107,18 @@ def main(arguments):
         return 2
 
     if comparison:
-        figure = plot_comparison(comparison, *runs)
-        written = style.save(figure, folder, "comparison") if figure else []
+        name = draw_one(lambda two: plot_comparison(comparison, *two), runs, folder, "comparison")
+        written = [name] if name else []
     else:
         records = [record for run in runs for record in run]
         written = draw(records, folder, options.all)
         if not options.all:
             say_what_is_left_out(records)
-    for path in written:
-        print(path)
-    if not written:
+    if written:
+        print(f"plots in {folder}, each as PNG and SVG:")
+        print(textwrap.fill(" ".join(written), 100, initial_indent="  ", subsequent_indent="  ",
+                            break_on_hyphens=False))
+    else:
         print(f"plot.py: {first}: nothing in it can be drawn", file=sys.stderr)
     return 0
 

@@ -41,7 +41,8 @@ def new_rows(title, subtitle, records, blocks, values, above=0.0):
     for heading, own in blocks:
         if heading:
             axes.annotate(heading, (0.02, at), xycoords=("figure fraction", "data"), va="center",
-                          fontsize=SIZE, fontweight="bold", annotation_clip=False)
+                          fontsize=SIZE, fontweight="bold", annotation_clip=False,
+                          bbox={"fc": "white", "ec": "none", "pad": 1})
             at += 1
         places += range(at, at + len(own))
         at += len(own)

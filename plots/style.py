@@ -193,9 +193,7 @@ def errors(values, intervals):
 
 
 def save(figure, folder, name):
-    """Writes PNG and SVG; returns the paths."""
-    paths = [f"{folder}/{name}.{kind}" for kind in ("png", "svg")]
-    for path in paths:
-        # A date in the file would make equal pictures differ.
-        figure.savefig(path, metadata={"Date": None} if path.endswith("svg") else None)
-    return paths
+    """Writes PNG and SVG."""
+    figure.savefig(f"{folder}/{name}.png")
+    # A date in the file would make equal pictures differ.
+    figure.savefig(f"{folder}/{name}.svg", metadata={"Date": None})

@@ -40,6 +40,13 @@ class TestLatency(PlotTest):
         self.assertEqual(quantiles(figure), [(1.0, 50)])
         self.assertEqual(key(figure), ["fp16: p50 1.00, p99 — (n = 99)"])
 
+    def test_recompute_does_not_squeeze_the_caches(self):
+        figure = latency.plot_latency([record("recompute"), record("contiguous/f16")])
+        self.assertLess(figure.axes[0].get_xlim()[1], 2)
+        self.assertIn("further right", key(figure)[1])
+        alone = latency.plot_latency([record("recompute")])
+        self.assertGreater(alone.axes[0].get_xlim()[1], 51)
+
     def test_fastest_first(self):
         rows = [record("contiguous/f32", ms=2.0), record("contiguous/f16", ms=1.0)]
         self.assertEqual([text.split(":")[0] for text in key(latency.plot_latency(rows))],
