@@ -6,7 +6,7 @@ from collections import namedtuple
 
 import style
 import words
-from records import get, interval, is_number
+from records import BadFile, get, interval, is_number
 from rows import MOST_ROWS, new_rows
 
 # Colour and marker of a verdict, the gravest first.
@@ -25,15 +25,15 @@ Line = namedtuple("Line", "block label verdict ratio bounds threshold text")
 
 
 def read_comparison(path):
-    """The comparison in a file. Raises OSError, and ValueError for anything else than one."""
+    """The comparison in a file. Raises OSError, and BadFile for anything else than one."""
     with open(path, encoding="utf-8", errors="replace") as file:
         try:
             comparison = json.load(file)
         except ValueError as error:
-            raise ValueError(f"{path}: not JSON ({error})") from None
+            raise BadFile(f"{path}: not JSON ({error})") from None
     cases = get(comparison, "cases")
     if get(comparison, "schema") != "kvmark-compare/1" or not isinstance(cases, list):
-        raise ValueError(f"{path}: expected what `kvmark compare BASE NEW --format json` prints")
+        raise BadFile(f"{path}: expected what `kvmark compare BASE NEW --format json` prints")
     return comparison
 
 

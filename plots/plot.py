@@ -23,7 +23,8 @@ from heat_map import HEAD_KEYS, plot_heat_map  # noqa: E402
 from latency import plot_latency  # noqa: E402
 from loss import plot_loss  # noqa: E402
 from memory import plot_kv_bytes, plot_memory_timeline  # noqa: E402
-from records import ENGINE_KEYS, LENGTH_KEYS, group, has_figures, latest, load  # noqa: E402
+from records import (ENGINE_KEYS, LENGTH_KEYS, BadFile, group, has_figures, latest,  # noqa: E402
+                     load)
 from steps import plot_ceiling, plot_steps  # noqa: E402
 
 # apart: keys of the case in which the records of one picture may differ.
@@ -79,6 +80,20 @@ def say_what_is_left_out(records):
               "--all draws the others too", file=sys.stderr)
 
 
+def plots_of(options, folder):
+    """The names of the pictures that the command line asks for."""
+    runs = [load(path) for path in options.runs]
+    comparison = options.compare and read_comparison(options.compare)
+    os.makedirs(folder, exist_ok=True)
+    if comparison:
+        name = draw_one(lambda two: plot_comparison(comparison, *two), runs, folder, "comparison")
+        return [name] if name else []
+    records = [record for run in runs for record in run]
+    if not options.all:
+        say_what_is_left_out(records)
+    return draw(records, folder, options.all)
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -99,21 +114,10 @@ def main(arguments):
     base = first if os.path.isdir(first) else os.path.dirname(first) or "."
     folder = options.output or os.path.join(base, "plots")
     try:
-        runs = [load(path) for path in options.runs]
-        comparison = options.compare and read_comparison(options.compare)
-        os.makedirs(folder, exist_ok=True)
-    except (OSError, ValueError) as error:
+        written = plots_of(options, folder)
+    except (OSError, BadFile) as error:
         print(f"plot.py: {error}", file=sys.stderr)
         return 2
-
-    if comparison:
-        name = draw_one(lambda two: plot_comparison(comparison, *two), runs, folder, "comparison")
-        written = [name] if name else []
-    else:
-        records = [record for run in runs for record in run]
-        written = draw(records, folder, options.all)
-        if not options.all:
-            say_what_is_left_out(records)
     if written:
         print(f"plots in {folder}, each as PNG and SVG:")
         print(textwrap.fill(" ".join(written), 100, initial_indent="  ", subsequent_indent="  ",

@@ -6,10 +6,14 @@ import os
 import sys
 
 
+class BadFile(Exception):
+    """A file is not what it should be; the text names file, place and what was expected."""
+
+
 def load(path):
     """The records of a run folder, or of a file, in order, without a last line that was cut off.
 
-    Raises OSError for a missing file and ValueError naming file:line for damage elsewhere.
+    Raises OSError for a missing file and BadFile for damage elsewhere.
     """
     if os.path.isdir(path):
         path = os.path.join(path, "records.jsonl")
@@ -28,7 +32,7 @@ def load(path):
                 raise ValueError("not an object")
         except ValueError as error:
             if number_of_line < len(lines):
-                raise ValueError(f"{path}:{number_of_line}: not a record ({error})") from None
+                raise BadFile(f"{path}:{number_of_line}: not a record ({error})") from None
             print(f"{path}:{number_of_line}: the last line is cut off; it is left out",
                   file=sys.stderr)
         else:

@@ -7,6 +7,7 @@ import unittest
 
 import comparison
 import style
+from records import BadFile
 from testing import PlotTest, record, summary, texts
 
 
@@ -133,7 +134,7 @@ class TestFile(unittest.TestCase):
             for content in ("", "[]", "{}", json.dumps({"schema": "kvmark-compare/1"})):
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(content)
-                with self.assertRaisesRegex(ValueError, "comparison.json: "):
+                with self.assertRaisesRegex(BadFile, "comparison.json: "):
                     comparison.read_comparison(path)
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(typical(), file)
