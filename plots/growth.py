@@ -13,6 +13,7 @@ from records import (by_engine, context, contexts, engine, fullest, get, interva
 
 GROWTH_TOKENS = 64  # a shorter run says little about how its time grows
 FEWEST_POINTS = 3  # two would fit any exponent
+MOST_LIMITS = 5  # lines of words in a picture
 
 
 # ---- 1a: cumulative time against tokens ----
@@ -200,8 +201,7 @@ def mark_weights(axes, rows):
         axes.axvline(at, ymax=0.06, color=style.look(name)["color"], lw=2)
     if inside:
         axes.axvspan(axes.get_xlim()[0], min(inside.values()), color="#F3F3F3", zorder=0)
-        lines = ["weights dominate a step's bytes below"]
-        lines += [f"{words.about_tokens(at)} ({called[name]})" for name, at in inside.items()]
+        lines = ["weights dominate a step's bytes below", *limits_in_words(inside, called)]
     elif min(own.values()) > high:
         first = min(own, key=own.get)
         lines = ["weights dominate a step's bytes at every context here,",
@@ -209,4 +209,13 @@ def mark_weights(axes, rows):
     else:
         lines = ["the cache dominates a step's bytes at every context here"]
     axes.text(0.02, 0.98, "\n".join(lines), transform=axes.transAxes, fontsize=style.TEXT - 0.5,
-              color=style.GREY, va="top")
+              color=style.GREY, va="top", bbox={"fc": "white", "ec": "none", "alpha": 0.8, "pad": 2})
+
+
+def limits_in_words(limits, called):
+    """A line for each limit, with its engines; the first and the last of many."""
+    engines = {}
+    for name, at in sorted(limits.items(), key=lambda item: item[1]):
+        engines.setdefault(words.about_tokens(at), []).append(called[name])
+    lines = [f"{at} ({', '.join(own)})" for at, own in engines.items()]
+    return lines if len(lines) <= MOST_LIMITS else [lines[0], "…", lines[-1]]

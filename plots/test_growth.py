@@ -141,7 +141,7 @@ class TestStepTime(PlotTest):
             return next(t for t in texts(growth.plot_step_time(self.rows(**rows)))
                         if "dominate" in t)
         # 4,096 bytes a position in f32: as many as 8 MiB of weights at 2,048, of 1 MiB at 256.
-        self.assertIn("≈ 2.0k (contiguous/f32)", said())
+        self.assertIn("≈ 2.0k (contiguous/f32, paged:16/f32)", said())
         self.assertIn("weights dominate a step's bytes at every", said(weights=8 << 30))
         self.assertIn("the cache dominates", said(weights=1 << 10))
 
