@@ -15,17 +15,6 @@ def room(count):
     return max(3.5, LINE * count)
 
 
-def width_of(figure, texts, size=style.TEXT):
-    """Inches that the widest of some texts takes."""
-    renderer = figure.canvas.get_renderer()
-    widest = 0
-    for text in set(texts):
-        artist = figure.text(0, 0, text, fontsize=size)
-        widest = max(widest, artist.get_window_extent(renderer).width)
-        artist.remove()
-    return widest / figure.dpi
-
-
 def spread(wanted, gap):
     """The ascending positions nearest to `wanted` (ascending, in [0, 1]) that lie `gap` apart.
 
@@ -51,7 +40,7 @@ def label_ends(axes, ends):
     """
     axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
     figure = axes.figure
-    style.set_margins(figure, right=0.35 + width_of(figure, [end[2] for end in ends]))
+    style.set_margins(figure, right=0.35 + style.width_of(figure, [end[2] for end in ends]))
     frame = axes.get_window_extent()
     to_axes = axes.transData + axes.transAxes.inverted()
     ends = sorted(ends, key=lambda end: end[1])

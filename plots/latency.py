@@ -74,7 +74,7 @@ def mark_quantiles(axes, record, look, p50, p99):
 def key_beside(axes, curves):
     """A key right of the axes: all curves end at 100 %, so labels at their ends would not help."""
     texts = [text for _, text in curves]
-    style.set_margins(axes.figure, right=0.75 + labels.width_of(axes.figure, texts, KEY_SIZE))
+    style.set_margins(axes.figure, right=0.75 + style.width_of(axes.figure, texts, KEY_SIZE))
     axes.legend([line for line, _ in curves], texts, loc="upper left", bbox_to_anchor=(1.01, 1),
                 frameon=False, fontsize=KEY_SIZE, handlelength=2.6, borderaxespad=0,
                 title="ms, fastest first", title_fontsize=KEY_SIZE, alignment="left")

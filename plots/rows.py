@@ -1,6 +1,5 @@
 """Pictures of horizontal rows: a row an engine, in blocks under headings."""
 
-import labels
 import style
 import words
 from records import context
@@ -52,8 +51,8 @@ def new_rows(title, subtitle, records, blocks, values, above=0.0):
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(lines - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
-    style.set_margins(figure, left=0.3 + labels.width_of(figure, texts, SIZE),
-                      right=0.3 + labels.width_of(figure, values, SIZE))
+    style.set_margins(figure, left=0.3 + style.width_of(figure, texts, SIZE),
+                      right=0.3 + style.width_of(figure, values, SIZE))
     for y, value in zip(places, values):
         axes.annotate(value, (1, y), xycoords=("axes fraction", "data"), xytext=(8, 0),
                       textcoords="offset points", va="center", fontsize=SIZE)

@@ -29,12 +29,12 @@ OTHERS = ["#882255", "#999933", "#44AA99", "#332288"]  # K and V in different fo
 CAVEAT = "CPU figures don't carry over to GPUs"
 
 WIDTH = 9.0  # inches, of every picture
-TITLE, SUBTITLE, TEXT, FOOTER = 13, 9, 9, 7.5  # points
+TITLE, SUBTITLE, TICKS, TEXT, FOOTER = 13, 9, 10, 9, 7.5  # points
 
 matplotlib.rcParams.update({
     "figure.dpi": 100,
     "savefig.dpi": 150,
-    "font.size": 10,
+    "font.size": TICKS,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -155,6 +155,17 @@ def set_margins(figure, left=None, right=None):
     figure.subplots_adjust(left=left and left / WIDTH, right=right and 1 - right / WIDTH)
 
 
+def width_of(figure, texts, size=TEXT):
+    """Inches that the widest of some texts takes."""
+    renderer = figure.canvas.get_renderer()
+    widest = 0
+    for text in set(texts):
+        artist = figure.text(0, 0, text, fontsize=size)
+        widest = max(widest, artist.get_window_extent(renderer).width)
+        artist.remove()
+    return widest / figure.dpi
+
+
 # ---- Axes ----
 
 MOST_TICKS = 9
@@ -181,8 +192,11 @@ def log_ticks(axis, text=words.tick):
             break
     else:
         at = [v for v in MaxNLocator(5).tick_values(low, high) if low <= v <= high]
-    axis.set_ticks(at, [text(round(value, 15)) for value in at])
+    texts = [text(round(value, 15)) for value in at]
+    axis.set_ticks(at, texts)
     axis.set_minor_formatter(NullFormatter())
+    if axis.axis_name == "y":
+        set_margins(axis.figure, left=0.5 + width_of(axis.figure, texts, TICKS))
 
 
 def errors(values, intervals):
