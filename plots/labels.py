@@ -56,7 +56,7 @@ def label_ends(axes, ends):
                                   "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 4})
 
 
-DISTANCES = (3, 12, 24, 38, 54, 72, 92)  # points between a marker and its label
+DISTANCES = (4, 12, 24, 38, 54, 72, 92)  # points between a marker and its label
 DIRECTIONS = tuple(math.radians(angle) for angle in (0, 180, 90, 270, 40, 140, 320, 220))
 
 

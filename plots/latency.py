@@ -8,15 +8,16 @@ import words
 from records import engine, fullest, interval, names, number, series
 
 KEY_SIZE = 8.5  # points
+FEWEST_GAPS = 10  # that have a distribution worth a look
 
 
 def plot_latency(records):
-    """ECDF of the inter-token latency, with p50 and p99; None without three gaps.
+    """ECDF of the inter-token latency, with p50 and p99; None without enough gaps.
 
     The curve is that of the median round; n, p50 and p99 are those of all rounds. p99 is marked
     where there are the 200 gaps that it needs.
     """
-    rows = fullest([r for r in records if len(series(r, "samples.itl_ms")) >= 3
+    rows = fullest([r for r in records if len(series(r, "samples.itl_ms")) >= FEWEST_GAPS
                     and min(series(r, "samples.itl_ms")) > 0])
     if not rows:
         return None

@@ -8,6 +8,7 @@ from records import (by_engine, context, contexts, engine, fullest, get, is_numb
 from rows import new_rows
 
 MIB = 2**20
+FEWEST_POINTS = 8  # of a timeline that shows how memory grows
 
 
 # ---- 2: bytes against context ----
@@ -114,9 +115,9 @@ def events(record):
 def plot_memory_timeline(records):
     """Live and reserved bytes over the positions of a round, with events, and the fragmentation.
 
-    Recompute keeps nothing and is left out. None without two points.
+    Recompute keeps nothing and is left out. None without enough points.
     """
-    rows = fullest([r for r in records if len(timeline(r)) > 1
+    rows = fullest([r for r in records if len(timeline(r)) >= FEWEST_POINTS
                     and any(live for _, live, _ in timeline(r))])
     if not rows:
         return None

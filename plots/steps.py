@@ -2,7 +2,7 @@
 
 import style
 import words
-from records import engine, interval, names, number
+from records import engine, get, interval, names, number
 from rows import blocks_by_context, context_heading, new_rows
 
 # Key of `profile`, name, colour, hatch: neighbours differ in their greys too.
@@ -28,8 +28,11 @@ def phases(record):
 
 
 def plot_steps(records):
-    """Shares of a step's phases, a bar for each engine and context; None without a profile."""
-    rows = [record for record in records if phases(record)]
+    """Shares of a whole step's phases, a bar for each engine and context; None without a profile.
+
+    At attention level there is hardly anything but attention.
+    """
+    rows = [r for r in records if get(r, "case.level") == "model" and phases(r)]
     if not rows:
         return None
     called = names(rows)

@@ -2,6 +2,8 @@
 
 import unittest
 
+import numpy as np
+
 import memory
 from testing import CACHES, LONG, PlotTest, drawn, over_contexts, quickstart, record, texts
 
@@ -72,10 +74,9 @@ class TestTimeline(PlotTest):
     def test_fragmentation(self):
         row = record("contiguous/f16")
         row["memory"]["timeline"] = [
-            {"position": 1, "live_bytes": 25, "reserved_bytes": 100},
-            {"position": 2, "live_bytes": 50, "reserved_bytes": 100}]
+            {"position": at, "live_bytes": 10 * at, "reserved_bytes": 100} for at in range(1, 9)]
         bottom = memory.plot_memory_timeline([row]).axes[1]
-        self.assertEqual(list(drawn(bottom)[0].get_ydata()), [75, 50])
+        np.testing.assert_allclose(drawn(bottom)[0].get_ydata(), range(90, 10, -10))
 
     def test_events_are_marked(self):
         row = record("contiguous/f16/grow:2")
@@ -86,9 +87,9 @@ class TestTimeline(PlotTest):
         self.assertIn("triangles: grow", " ".join(texts(figure)))
         self.assertNotIn("triangles", " ".join(texts(memory.plot_memory_timeline(quickstart()))))
 
-    def test_one_point_or_none_is_no_picture(self):
+    def test_few_points_or_none_are_no_picture(self):
         row = record("contiguous/f16")
-        for points in (row["memory"]["timeline"][:1], [], None, [{"position": 1}] * 3):
+        for points in (row["memory"]["timeline"][:7], [], None, [{"position": 1}] * 9):
             row["memory"]["timeline"] = points
             self.assertIsNone(memory.plot_memory_timeline([row]))
         self.assertIsNone(memory.plot_memory_timeline([record("recompute")]))

@@ -48,7 +48,7 @@ class TestCommand(unittest.TestCase):
         self.write(over_contexts())
         _, names, _ = self.run_plot()
         self.assertEqual(set(names), {
-            "attention_time", "kv_bytes", "loss", "break_even", "steps", "ceiling", "latency",
+            "attention_time", "kv_bytes", "loss", "break_even", "ceiling", "latency",
             "memory_timeline"})
 
     def test_a_sweep_of_heads_has_a_heat_map(self):

@@ -40,6 +40,9 @@ class TestSteps(PlotTest):
     def test_a_long_list(self):
         self.check_picture(steps.plot_steps(over_contexts(LONG, level="model")))
 
+    def test_attention_alone_has_no_phases(self):
+        self.assertIsNone(steps.plot_steps(over_contexts()))
+
     def test_a_profile_without_attention_is_none(self):
         row = record("contiguous/f16")
         row["profile"] = {"attend_ms": None, "ffn_ms": 1.0}
