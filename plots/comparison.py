@@ -18,7 +18,7 @@ VERDICTS = {
     "same": ("#777777", "o"),
 }
 HOLLOW = ("undecided",)
-WIDEST = 8  # a ratio beyond it, or below its inverse, is drawn at the edge
+WIDEST = 20  # a ratio beyond it, or below its inverse, is drawn at the edge
 
 # A line of the picture. ratio, bounds and threshold are None where there are none.
 Line = namedtuple("Line", "block label verdict ratio bounds threshold text")

@@ -209,7 +209,8 @@ def mark_weights(axes, rows):
     else:
         lines = ["the cache dominates a step's bytes at every context here"]
     axes.text(0.02, 0.98, "\n".join(lines), transform=axes.transAxes, fontsize=style.TEXT - 0.5,
-              color=style.GREY, va="top", bbox={"fc": "white", "ec": "none", "alpha": 0.8, "pad": 2})
+              color=style.GREY, va="top",
+              bbox={"fc": "white", "ec": "none", "alpha": 0.8, "pad": 2})
 
 
 def limits_in_words(limits, called):

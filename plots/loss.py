@@ -44,16 +44,21 @@ def plot_loss(records):
     edge = front(list(zip(bits, shown)))
     corners = [corner for a, b in zip(edge, edge[1:]) for corner in (a, (b[0], a[1]))] + edge[-1:]
     axes.plot(*zip(*corners), color=style.PALE, lw=1.2, ls=(0, (4, 2)), zorder=1)
-    points = []
+    places = {}  # engines that share one, as those of one format in several layouts, share a label
     for record, x, y, speed in zip(rows, bits, shown, speeds):
         look = style.look(engine(record))
         size = 19 * max(0.3, (speed / fastest) ** 0.5) if speed else 6
         axes.plot(x, y, ms=size, **{**look, "linestyle": "none"})
-        text = called[engine(record)]
-        text += f" {words.plain(speed)} {unit}" if speed else ""
-        points.append((x, y, text, look["color"], size))
-    labels.label_points(axes, points, corners)
+        text = called[engine(record)] + (f" {words.plain(speed)} {unit}" if speed else "")
+        places.setdefault((f"{x:.2g}", f"{y:.2g}"), []).append((x, y, text, look["color"], size))
+    labels.label_points(axes, [shared(points) for points in places.values()], corners)
     return figure
+
+
+def shared(points):
+    """One label for points that lie on each other: a line each, beside the largest marker."""
+    x, y, _, color, _ = points[0]
+    return x, y, "\n".join(point[2] for point in points), color, max(point[4] for point in points)
 
 
 def subtitle(rows, scored, unit, fastest):

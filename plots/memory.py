@@ -125,7 +125,7 @@ def plot_memory_timeline(records):
     kinds = sorted({kind for record in rows for _, kind in events(record)})
     figure = style.new_figure(
         f"Memory of the KV cache over a round: {style.model(rows)}",
-        f"{style.setting(rows)}; top: reserved, thin: live; bottom: 1 − live/reserved"
+        f"{style.setting(rows)}; top: reserved, thin: live; bottom: what is reserved and not live"
         + (f"; triangles: {', '.join(kinds).replace('_', ' ')}" if kinds else ""),
         rows, inside=1.7 + labels.room(len(rows)))
     top, bottom = figure.subplots(2, 1, sharex=True, gridspec_kw={

@@ -23,8 +23,8 @@ from heat_map import HEAD_KEYS, plot_heat_map  # noqa: E402
 from latency import plot_latency  # noqa: E402
 from loss import plot_loss  # noqa: E402
 from memory import plot_kv_bytes, plot_memory_timeline  # noqa: E402
-from records import (ENGINE_KEYS, LENGTH_KEYS, BadFile, group, has_figures, latest,  # noqa: E402
-                     load)
+from records import (  # noqa: E402
+    ENGINE_KEYS, LENGTH_KEYS, BadFile, engine, group, has_figures, latest, load)
 from steps import plot_ceiling, plot_steps  # noqa: E402
 
 # apart: keys of the case in which the records of one picture may differ.
@@ -67,6 +67,7 @@ def draw(records, folder, every=False):
         if len(settings) > MOST_PICTURES and not every:
             settings = settings[:MOST_PICTURES]
         for at, one in enumerate(settings, 1):
+            one.sort(key=lambda record: style.order(engine(record)))
             jobs.append((function, one, folder, f"{name}-{at}" if len(settings) > 1 else name))
     cores = len(os.sched_getaffinity(0))
     with ProcessPoolExecutor(max_workers=min(cores, max(1, len(jobs)))) as pool:

@@ -51,6 +51,7 @@ def new_rows(title, subtitle, records, blocks, values, above=0.0):
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(lines - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
     style.set_margins(figure, left=0.3 + style.width_of(figure, texts, SIZE),
                       right=0.3 + style.width_of(figure, values, SIZE))
     for y, value in zip(places, values):

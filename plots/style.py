@@ -82,6 +82,16 @@ def look(engine):
     return kind
 
 
+def order(engine):
+    """Sorts engines: no cache first, then by format, of a format in one piece before pages."""
+    layout, _, rest = engine.partition("/")
+    codec = rest.partition("/")[0].replace(":asym", "")
+    formats = list(MARKERS)
+    block = int("".join(filter(str.isdigit, layout)) or 0)
+    return (layout != "recompute", formats.index(codec) if codec in formats else len(formats),
+            rest, block)
+
+
 # ---- Words around the picture ----
 
 def model(records):

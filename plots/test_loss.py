@@ -50,6 +50,13 @@ class TestLoss(PlotTest):
         self.assertIn(zero, [line.get_ydata()[0] for line in points(figure)])
         self.assertLess(zero, 5e-4)
 
+    def test_engines_of_one_format_share_a_label(self):
+        figure = loss.plot_loss([record(engine) for engine in ("contiguous/f32", "paged:16/f32",
+                                                               "contiguous/f16")])
+        self.assertEqual(len(points(figure)), 3)
+        self.assertEqual([text for text in texts(figure) if "1000 tokens/s" in text],
+                         ["contiguous 1000 tokens/s\npaged 1000 tokens/s", "fp16 1000 tokens/s"])
+
     def test_only_zeros(self):
         figure = loss.plot_loss([record("contiguous/f32")])
         self.assertEqual([text.get_text() for text in figure.axes[0].get_yticklabels()], ["0"])

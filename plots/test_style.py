@@ -22,6 +22,12 @@ class TestLook(unittest.TestCase):
                              if key != "color")) for engine in LONG]
         self.assertEqual(len(set(shapes)), len(LONG))
 
+    def test_order(self):
+        engines = ["recompute", "contiguous/f32", "paged:16/f32", "paged:128/f32", "contiguous/f16",
+                   "contiguous/int8:g32", "contiguous/int8:g32:asym", "contiguous/int4:g32",
+                   "contiguous/k=int8:g64,v=int4:g32"]
+        self.assertEqual(sorted(reversed(engines), key=style.order), engines)
+
     def test_parameters_of_a_codec_keep_its_colour(self):
         self.assertEqual(style.look("contiguous/int8:g64")["color"],
                          style.look("contiguous/int8:g32/grow:2")["color"])
