@@ -55,30 +55,34 @@ def draw_one(function, records, folder, name):
     return name
 
 
-def draw(records, folder, every=False):
-    """Draws every plot that the records support, on all cores; returns the names of the pictures.
+def jobs_of(records, folder, every):
+    """Arguments of draw_one() for each plot and setting.
 
-    A picture has the number of its setting, the same for all plots, where there are several.
+    A picture has the number of its setting, the same for all plots, where there are several; one of
+    several settings that of the first.
     """
     rows = [record for record in latest(records) if has_figures(record)]
+    settings = group(rows, SETTING)
+    number_of = {id(record): at for at, one in enumerate(settings, 1) for record in one}
+    if len(settings) > MOST_PICTURES and not every:
+        print(f"plot.py: {len(settings)} settings: of each plot the first {MOST_PICTURES} are "
+              "drawn; --all draws the others too", file=sys.stderr)
     jobs = []
     for name, function, apart in PLOTS:
-        settings = group(rows, apart)
-        if len(settings) > MOST_PICTURES and not every:
-            settings = settings[:MOST_PICTURES]
-        for at, one in enumerate(settings, 1):
-            one.sort(key=lambda record: style.order(engine(record)))
-            jobs.append((function, one, folder, f"{name}-{at}" if len(settings) > 1 else name))
+        for one in group(rows, apart):
+            at = number_of[id(one[0])]
+            if at <= MOST_PICTURES or every:
+                one.sort(key=lambda record: style.order(engine(record)))
+                jobs.append((function, one, folder, f"{name}-{at}" if len(settings) > 1 else name))
+    return jobs
+
+
+def draw(records, folder, every=False):
+    """Draws every plot that the records support, on all cores; returns the pictures' names."""
+    jobs = jobs_of(records, folder, every)
     cores = len(os.sched_getaffinity(0))
     with ProcessPoolExecutor(max_workers=min(cores, max(1, len(jobs)))) as pool:
         return [name for name in pool.map(draw_one, *zip(*jobs)) if name]
-
-
-def say_what_is_left_out(records):
-    settings = len(group([r for r in latest(records) if has_figures(r)], SETTING))
-    if settings > MOST_PICTURES:
-        print(f"plot.py: {settings} settings: of each plot the first {MOST_PICTURES} are drawn; "
-              "--all draws the others too", file=sys.stderr)
 
 
 def plots_of(options, folder):
@@ -90,8 +94,6 @@ def plots_of(options, folder):
         name = draw_one(lambda two: plot_comparison(comparison, *two), runs, folder, "comparison")
         return [name] if name else []
     records = [record for run in runs for record in run]
-    if not options.all:
-        say_what_is_left_out(records)
     return draw(records, folder, options.all)
 
 

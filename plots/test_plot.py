@@ -54,7 +54,7 @@ class TestCommand(unittest.TestCase):
     def test_a_sweep_of_heads_has_a_heat_map(self):
         self.write(sweep())
         names = self.run_plot()[1]
-        self.assertIn("heat_map", names)
+        self.assertIn("heat_map-1", names)
         self.assertIn("step_time-1", names)
         self.assertIn("step_time-2", names)
 
