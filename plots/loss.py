@@ -47,7 +47,7 @@ def plot_loss(records):
     places = {}  # engines that share one, as those of one format in several layouts, share a label
     for record, x, y, speed in zip(rows, bits, shown, speeds):
         look = style.look(engine(record))
-        size = 19 * max(0.3, (speed / fastest) ** 0.5) if speed else 6
+        size = 15 * max(0.3, (speed / fastest) ** 0.5) if speed else 6
         axes.plot(x, y, ms=size, **{**look, "linestyle": "none"})
         text = called[engine(record)] + (f" {words.plain(speed)} {unit}" if speed else "")
         places.setdefault((f"{x:.2g}", f"{y:.2g}"), []).append((x, y, text, look["color"], size))
