@@ -1,7 +1,6 @@
 """Two runs side by side (10): the verdicts of `kvmark compare --format json`, drawn."""
 
 import json
-import math
 from collections import namedtuple
 
 import style

@@ -118,7 +118,10 @@ def main(arguments):
     folder = options.output or os.path.join(base, "plots")
     try:
         written = plots_of(options, folder)
-    except (OSError, BadFile) as error:
+    except OSError as error:
+        print(f"plot.py: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
+    except BadFile as error:
         print(f"plot.py: {error}", file=sys.stderr)
         return 2
     if written:
