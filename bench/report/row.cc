@@ -150,6 +150,11 @@ std::vector<std::string> further_case_keys(Records records) {
   return keys;
 }
 
+int64_t context_tokens(const Json& record) {
+  const int64_t prompt = length(record, "case.prompt_len");
+  return prompt > 0 ? prompt : length(record, "case.gen_len");
+}
+
 std::string context_label(const Json& record) {
   const Json& prompt = value_at(record, "case.prompt_len");
   const Json& generated = value_at(record, "case.gen_len");

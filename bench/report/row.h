@@ -65,6 +65,8 @@ std::string rest_of_case(const nlohmann::ordered_json& record,
                          const std::vector<std::string_view>& keys = {});
 // The single values that cases hold besides the table's fields, in the order in which they come up.
 std::vector<std::string> further_case_keys(Records records);
+// Tokens of context: the prompt, or what is generated from an empty cache.
+int64_t context_tokens(const nlohmann::ordered_json& record);
 // "128+64": prompt and generated tokens.
 std::string context_label(const nlohmann::ordered_json& record);
 

@@ -63,12 +63,15 @@ std::optional<std::string> plotting_python() {
   return std::nullopt;
 }
 
-std::string draw_plots(const std::string& folder) {
+std::string draw_plots(const std::vector<std::string>& runs, const std::string& folder) {
   const std::string script = find_script();
   if (script.empty()) return "no plots: plots/plot.py is not beside this build";
   const auto python = plotting_python();
   if (!python) return "no plots: there is no python3 with matplotlib";
-  if (succeeds({*python, script, folder}, false)) return "";
+  std::vector<std::string> command = {*python, script};
+  command.insert(command.end(), runs.begin(), runs.end());
+  command.insert(command.end(), {"-o", folder});
+  if (succeeds(command, false)) return "";
   return fmt::format("no plots: {} failed; its output stands above", script);
 }
 
