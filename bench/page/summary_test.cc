@@ -236,7 +236,7 @@ TEST(Summary, RecomputingIsToldWithHowItGrows) {
   EXPECT_THAT(texts_of(records, kFact),
               Contains(AllOf(StartsWith("Without a cache 511 tokens took 51.01 s, with f32 0.5225 "
                                         "s: 98 times as long."),
-                             HasSubstr("to the power of 1.99 without a cache and of 1.0"))));
+                             HasSubstr("to the power of 2.00 without a cache and of 0.97"))));
   records[0]["sampling"]["rounds"] = 1;
   EXPECT_THAT(texts_of(records, kFact),
               Contains(HasSubstr("0.5225 s: about 98 times as long (1 round).")));

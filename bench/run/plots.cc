@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "bench/record/whole_file.h"
+
 namespace kvmark {
 namespace {
 
@@ -54,6 +56,18 @@ std::string find_script() {
   return "";
 }
 
+// "" or why it drew nothing.
+std::string run_script(const std::vector<std::string>& arguments) {
+  const std::string script = find_script();
+  if (script.empty()) return "no plots: plots/plot.py is not beside this build";
+  const auto python = plotting_python();
+  if (!python) return "no plots: there is no python3 with matplotlib";
+  std::vector<std::string> command = {*python, script};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  if (succeeds(command, false)) return "";
+  return fmt::format("no plots: {} failed; its output stands above", script);
+}
+
 }  // namespace
 
 std::optional<std::string> plotting_python() {
@@ -64,15 +78,16 @@ std::optional<std::string> plotting_python() {
 }
 
 std::string draw_plots(const std::vector<std::string>& runs, const std::string& folder) {
-  const std::string script = find_script();
-  if (script.empty()) return "no plots: plots/plot.py is not beside this build";
-  const auto python = plotting_python();
-  if (!python) return "no plots: there is no python3 with matplotlib";
-  std::vector<std::string> command = {*python, script};
-  command.insert(command.end(), runs.begin(), runs.end());
-  command.insert(command.end(), {"-o", folder});
-  if (succeeds(command, false)) return "";
-  return fmt::format("no plots: {} failed; its output stands above", script);
+  std::vector<std::string> arguments = runs;
+  arguments.insert(arguments.end(), {"-o", folder});
+  return run_script(arguments);
+}
+
+std::string draw_comparison(const std::string& base, const std::string& now,
+                            const std::string& comparison, const std::string& folder) {
+  const std::string path = folder + "/comparison.json";
+  write_whole(path, comparison);
+  return run_script({base, now, "--compare", path, "-o", folder});
 }
 
 }  // namespace kvmark

@@ -15,4 +15,10 @@ std::optional<std::string> plotting_python();
 // this build, or what the script said).
 std::string draw_plots(const std::vector<std::string>& runs, const std::string& folder);
 
+// The same of what changed from one run to another. `comparison` is what `kvmark compare --format
+// json` prints of them; it is left beside the picture. Throws RuntimeError where it cannot be
+// written.
+std::string draw_comparison(const std::string& base, const std::string& now,
+                            const std::string& comparison, const std::string& folder);
+
 }  // namespace kvmark

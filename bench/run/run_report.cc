@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bench/compare/compare.h"
+#include "bench/compare/render.h"
 #include "bench/page/page.h"
 #include "bench/record/whole_file.h"
 #include "bench/run/plots.h"
@@ -48,10 +49,15 @@ PageContent content_of(const std::vector<std::string>& names, std::ostream& err)
 
 void write_report(const ReportRequest& request, std::ostream& err) {
   check_writable(request.page);
-  write_whole(request.page, page(content_of(request.runs, err)));
+  const PageContent content = content_of(request.runs, err);
+  write_whole(request.page, page(content));
   err << "page: " << request.page << std::endl;
   if (request.plots.empty()) return;
-  const std::string problem = draw_plots(request.runs, request.plots);
+  const std::string problem =
+      content.comparison
+          ? draw_comparison(request.runs.front(), request.runs.back(),
+                            render(*content.comparison, "json", /*strict=*/false), request.plots)
+          : draw_plots(request.runs, request.plots);
   if (!problem.empty()) err << "kvmark: " << problem << std::endl;
 }
 
