@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 using Rows = std::vector<const Json*>;
 
 constexpr size_t kSpokenOf = 6;  // engines that a sentence may name
-constexpr std::string_view kUsualBaseline = "contiguous/f16";
+constexpr std::string_view kUsualLayout = "contiguous", kUsualBaseline = "contiguous/f16";
 
 bool is_attention(const Json& record) { return value_at(record, "case.level") == "attention"; }
 
@@ -30,27 +30,36 @@ std::string rest_without_length(const Json& record) {
 
 // ---- What tells settings apart ----
 
-// "" where the key says nothing to a reader, or is said elsewhere.
+// Follow from the engine or other keys, or are said elsewhere.
+constexpr std::string_view kSilentKeys[] = {"engine",   "preset",  "gate",
+                                            "kv_heads", "level",   "prompt_len",
+                                            "gen_len",  "seq_len", "max_seq_len"};
+// Of no consequence for the attention alone.
+constexpr std::string_view kStepKeys[] = {"layers", "d_model", "ffn",
+                                          "vocab",  "weights", "context"};
+
+template <size_t n>
+bool is_one_of(std::string_view key, const std::string_view (&keys)[n]) {
+  return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
+}
+
+// A setting in words; "" where it says nothing to a reader, or is the usual one.
 std::string words_of(const Json& record, const std::string& key) {
   const Json& all = value_at(record, "case");
   const auto text = [&](const char* name) { return text_of(value_at(all, name)); };
+  if (is_one_of(key, kSilentKeys) || (is_attention(record) && is_one_of(key, kStepKeys))) return "";
   if (key == "model") return text("model");
   if (key == "heads") return fmt::format("{}:{} heads", text("heads"), text("kv_heads"));
   if (key == "head_dim") return fmt::format("{} channels a head", text("head_dim"));
-  if (key == "threads")
+  if (key == "threads") {
     return fmt::format("{} thread{}", text("threads"),
                        length(record, "case.threads") == 1 ? "" : "s");
-  if (key == "pool_order") return fmt::format("{} pages", text("pool_order"));
-  for (const char* silent : {"engine", "preset", "gate", "kv_heads", "level", "prompt_len",
-                             "gen_len", "seq_len", "max_seq_len"}) {
-    if (key == silent) return "";
   }
+  if (key == "pool_order")
+    return text("pool_order") == "fresh" ? "" : text("pool_order") + " pages";
   const Json& value = value_at(all, key);
-  if (value.is_null() || value.is_structured() || (key == "layers" && is_attention(record)))
-    return "";
-  std::string words = key;
-  std::replace(words.begin(), words.end(), '_', ' ');
-  return fmt::format("{} {}", words, text_of(value));
+  if (value.is_boolean()) return value.get<bool>() ? key : "";
+  return value.is_null() || value.is_structured() ? "" : fmt::format("{} {}", key, text_of(value));
 }
 
 // What differs between the groups, `of` being one row of each. What goes with the model's name is
@@ -132,18 +141,21 @@ const Point& ComparableRows::longest() const {
 
 std::string ComparableRows::name_of(const Json& row) const {
   if (use_presets) return engine_label(row);
-  const bool in_one_piece = engine_layout(row) == "contiguous";
+  const bool in_one_piece = engine_layout(row) == kUsualLayout;
   return in_one_piece ? engine_format(row) : engine_name(row);
 }
 
 std::vector<const Json*> ComparableRows::spoken_of(const Point& point) const {
-  // Its engines, as recorded: those that are the first of their kind, then others up to the limit.
+  // Its engines as recorded, those in one piece before those in pages: the first of each kind, then
+  // others up to the limit.
   Rows engines;
   for (const Json* row : point.rows) {
     const Json* last = point.last_of(engine_name(*row));
     const bool is_known = std::find(engines.begin(), engines.end(), last) != engines.end();
     if (!is_known && !has_no_cache(*row) && engine_name(*row) != baseline) engines.push_back(last);
   }
+  std::stable_partition(engines.begin(), engines.end(),
+                        [](const Json* row) { return engine_layout(*row) == kUsualLayout; });
   std::set<std::string> kinds;
   std::set<const Json*> chosen;
   for (const Json* row : engines) {

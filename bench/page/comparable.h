@@ -33,8 +33,9 @@ struct ComparableRows {
   const Point& longest() const;
   // "int8:g32" of what lies in one piece, "paged:16/int8:g32"; or the preset.
   std::string name_of(const nlohmann::ordered_json& row) const;
-  // The rows of a point to speak of, six at most, one an engine: the first of each layout and kind
-  // of format before others; neither the baseline nor recompute.
+  // The rows of a point to speak of, six at most, one an engine, those in one piece before those in
+  // pages: the first of each layout and kind of format before others of it; neither the baseline
+  // nor recompute.
   std::vector<const nlohmann::ordered_json*> spoken_of(const Point& point) const;
 };
 

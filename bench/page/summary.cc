@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -31,7 +32,7 @@ using Texts = std::vector<std::string>;
 // 16384 → 16,384.
 std::string grouped(int64_t number) {
   std::string text = std::to_string(number);
-  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(at, ",");
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(at, 1, ',');
   return text;
 }
 
@@ -75,7 +76,7 @@ std::optional<Sentence> bytes_sentence(const ComparableRows& group) {
   constexpr const char* kBytes = "memory.kv_bytes_per_token";
   const Point& point = group.longest();
   const Json* base = point.last_of(group.baseline);
-  const auto base_bytes = base ? figure(*base, kBytes) : std::nullopt;
+  const auto base_bytes = figure(base, kBytes);
   if (!base_bytes || !(*base_bytes > 0)) return std::nullopt;
   Texts parts;
   std::set<std::string> formats;  // a layout hardly changes the bytes of a token
@@ -135,8 +136,9 @@ Sentence open_sentence(const std::vector<Judged>& engines, const std::string& pl
                        const std::string& baseline) {
   Texts parts;
   for (const Judged& e : engines) {
-    parts.push_back(fmt::format("{} ({}{})", e.name, interval_text(*e.speed.interval),
-                                parts.empty() ? " times as fast as " + baseline : ""));
+    parts.push_back(
+        fmt::format("{} ({}{})", e.name, interval_text(*e.speed.interval),
+                    parts.empty() ? fmt::format(" times as fast as {}", baseline) : ""));
   }
   return {Kind::undecided, fmt::format("Not decided {}, since the 95 % interval holds 1: {}.",
                                        place, fmt::join(parts, ", "))};
@@ -215,22 +217,25 @@ std::optional<Payoff> payoff_of(const ComparableRows& group, const std::string& 
 
 std::optional<Sentence> payoff_sentence(const ComparableRows& group) {
   const Point& point = group.longest();
-  Texts parts;
+  std::map<int64_t, Texts>
+      names;  // of the engines that are faster from a context on; 0: everywhere
   for (const Json* row : group.spoken_of(point)) {
     const auto payoff = payoff_of(group, engine_name(*row));
-    if (!payoff) continue;
-    parts.push_back(fmt::format(
-        "{}{} {}", group.name_of(*row),
-        parts.empty() ? fmt::format(" is faster than {}", baseline_name(group, point)) : "",
-        payoff->everywhere ? "at all of them"
-                           : fmt::format("from {} tokens on", grouped(payoff->first))));
+    if (payoff) names[payoff->everywhere ? 0 : payoff->first].push_back(group.name_of(*row));
   }
-  if (parts.empty()) return std::nullopt;
+  if (names.empty()) return std::nullopt;
+  Texts parts;
+  for (const auto& [first, engines] : names) {
+    parts.push_back(fmt::format(
+        "{} {}", first == 0 ? "at all of them" : fmt::format("from {} tokens on", grouped(first)),
+        fmt::join(engines, ", ")));
+  }
   return Sentence{
       Kind::fact,
-      in_setting(group.timed_setting, fmt::format("Of the contexts measured, {} to {} tokens, {}.",
-                                                  grouped(group.points.front().context),
-                                                  grouped(point.context), fmt::join(parts, ", ")))};
+      in_setting(group.timed_setting,
+                 fmt::format("Of the contexts measured, {} to {} tokens, faster than {}: {}.",
+                             grouped(group.points.front().context), grouped(point.context),
+                             baseline_name(group, point), fmt::join(parts, "; ")))};
 }
 
 // ---- Loss ----
@@ -255,8 +260,10 @@ Texts text_losses(const ComparableRows& group) {
     if (!kld || !(*kld > 0)) continue;
     const auto top1 = figure(*row, "accuracy.loss.top1_agreement");
     parts.push_back(fmt::format(
-        "{} {} nats{}", group.name_of(*row), human_number(*kld),
-        top1 ? fmt::format(" with the same most likely token in {:.1f} %", 100 * *top1) : ""));
+        "{} {} nats{}", group.name_of(*row), rough_number(*kld),
+        top1 ? fmt::format(" with the same most likely token at {:.1f} % of the positions",
+                           100 * *top1)
+             : ""));
   }
   return parts;
 }
@@ -314,8 +321,8 @@ std::optional<Sentence> recompute_sentence(const ComparableRows& group) {
   for (auto point = group.points.rbegin(); point != group.points.rend(); ++point) {
     const Json* slow = point->last_of("recompute");
     const Json* cached = point->last_of(group.baseline);
-    const auto slow_ms = slow ? figure(*slow, kWholeRun) : std::nullopt;
-    const auto cached_ms = cached ? figure(*cached, kWholeRun) : std::nullopt;
+    const auto slow_ms = figure(slow, kWholeRun);
+    const auto cached_ms = figure(cached, kWholeRun);
     if (!slow_ms || !cached_ms || !(*cached_ms > 0)) continue;
     const int64_t rounds =
         std::min(length(*slow, "sampling.rounds"), length(*cached, "sampling.rounds"));

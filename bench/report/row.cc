@@ -91,6 +91,11 @@ std::optional<double> figure(const Json& record, std::string_view path) {
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
+std::optional<double> figure(const Json* record, std::string_view path) {
+  static const Json none;
+  return figure(record ? *record : none, path);
+}
+
 bool is_ok(const Json& record) { return value_at(record, "status") == "ok"; }
 
 bool has_figures(const Json& record) {
@@ -170,7 +175,7 @@ Row row_of(const Json& record, std::string engine, const Json* baseline) {
   }
   if (!row.has_figures) return row;
   const auto decode = figure(record, "throughput.decode_tok_per_s");
-  const auto base = baseline ? figure(*baseline, "throughput.decode_tok_per_s") : std::nullopt;
+  const auto base = figure(baseline, "throughput.decode_tok_per_s");
   std::string speed_up(kNothing);
   if (decode && base && *base > 0) {
     speed_up = ratio_text(*decode / *base, record, *baseline);
@@ -206,7 +211,7 @@ std::string whole_run_of(const Json& record, const std::string& engine, const Js
   if (const auto slope = growth_of(record)) {
     remarks.push_back(fmt::format("{}{:.1f}", kSlope, *slope));
   }
-  const auto base = baseline ? figure(*baseline, "latency.e2e_ms.p50") : std::nullopt;
+  const auto base = figure(baseline, "latency.e2e_ms.p50");
   if (base && baseline != &record && *ms > 0 && *base > 0) {
     const double ratio = *base / *ms;
     remarks.push_back(fmt::format(

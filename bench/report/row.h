@@ -39,8 +39,9 @@ bool is_ok(const nlohmann::ordered_json& record);
 // Do its figures count? Those of an `ok` row, and of an `invalid` one that only misses its gate;
 // where the results were wrong the timings are void.
 bool has_figures(const nlohmann::ordered_json& record);
-// The number at a dotted path, nothing where there is none.
+// The number at a dotted path, nothing where there is none, or no record.
 std::optional<double> figure(const nlohmann::ordered_json& record, std::string_view path);
+std::optional<double> figure(const nlohmann::ordered_json* record, std::string_view path);
 // The whole number at a dotted path, 0 where there is none.
 int64_t length(const nlohmann::ordered_json& record, std::string_view path);
 // A text as it is, everything else as JSON.
