@@ -115,10 +115,11 @@ class ReportTest(unittest.TestCase):
 
     def test_plots_lie_beside_the_page(self):
         result = self.report(QUICKSTART)
-        pictures = sorted((self.page.parent / "page-plots").glob("*.png"))
+        folder = self.page.parent / "page-plots"
+        pictures = sorted(folder.glob("*.png"))
         self.assertTrue(pictures, result.stderr)
-        for picture in pictures:
-            self.assertIn(str(picture), result.stderr)
+        for said in [str(folder), *(picture.stem for picture in pictures)]:
+            self.assertIn(said, result.stderr)
 
     def test_without_the_scripts_there_is_a_page_and_a_warning(self):
         program = self.scratch / "kvmark"  # not in a tree
