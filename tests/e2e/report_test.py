@@ -121,6 +121,11 @@ class ReportTest(unittest.TestCase):
         for said in [str(folder), *(picture.stem for picture in pictures)]:
             self.assertIn(said, result.stderr)
 
+    def test_two_runs_have_a_picture_of_their_comparison(self):
+        self.report(BASE, NEW)
+        names = sorted(path.name for path in (self.page.parent / "page-plots").iterdir())
+        self.assertEqual(names, ["comparison.json", "comparison.png", "comparison.svg"])
+
     def test_without_the_scripts_there_is_a_page_and_a_warning(self):
         program = self.scratch / "kvmark"  # not in a tree
         shutil.copy(KVMARK, program)
