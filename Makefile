@@ -9,7 +9,7 @@ build:
 	@scripts/setup.sh build
 	@scripts/build.sh release
 
-# Runs the two short plans; prints the comparison and says where records and plots are.
+# Runs the two short plans; prints the comparison and says where records, page and plots are.
 run:
 	@scripts/setup.sh build plot
 	@scripts/build.sh release kvmark

@@ -8,8 +8,8 @@ namespace kvmark {
 
 std::vector<Command> add_commands(CLI::App& kvmark) {
   std::vector<Command> commands;
-  for (const auto add : {add_run, add_compare, add_ab, add_selftest_gate, add_list, add_export,
-                         add_generate, add_schema, add_doctor, add_worker}) {
+  for (const auto add : {add_run, add_report, add_compare, add_ab, add_selftest_gate, add_list,
+                         add_export, add_generate, add_schema, add_doctor, add_worker}) {
     commands.push_back(add(kvmark));
   }
   return commands;

@@ -21,6 +21,7 @@ std::vector<Command> add_commands(CLI::App& kvmark);
 
 Command add_run(CLI::App& kvmark);
 Command add_compare(CLI::App& kvmark);
+Command add_report(CLI::App& kvmark);
 Command add_list(CLI::App& kvmark);
 Command add_export(CLI::App& kvmark);
 Command add_generate(CLI::App& kvmark);

@@ -36,33 +36,16 @@ std::optional<double> percent(std::string_view text) {
   return value;
 }
 
-using Thresholds = std::map<std::string, double>;
-
-void set(const Thresholds& from, Thresholds& to) {
-  std::map<std::string, std::string> named;  // path → as `from` calls it
-  for (const auto& [metric, value] : from) {
-    const std::string path = parse_metric(metric).path();
-    if (const auto [it, is_new] = named.emplace(path, metric); !is_new) {
-      throw UsageError(fmt::format("{} and {} are one metric; expected one threshold for it",
-                                   it->second, metric));
-    }
-    to[path] = value;
-  }
-}
-
 // The plan of the new run, and over it the user's.
 void set_thresholds(const CompareRequest& request, CompareOptions& options) {
-  Thresholds& all = options.thresholds;
-  try {
-    set(thresholds_of(request.now), all);
-  } catch (const UsageError& e) {  // written by another version, or by hand
-    throw UsageError(fmt::format("{}/plan.json: thresholds: {}", request.now, e.what()));
-  }
+  options.thresholds = thresholds_of(request.now);
   if (request.threshold.empty()) return;
   if (const auto value = percent(request.threshold)) {
     options.time_threshold = *value / 100;
-  } else {
-    set(read_thresholds(request.threshold), all);
+    return;
+  }
+  for (const auto& [path, value] : by_path(read_thresholds(request.threshold))) {
+    options.thresholds[path] = value;
   }
 }
 

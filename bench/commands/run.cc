@@ -29,14 +29,14 @@ Command add_run(CLI::App& kvmark) {
       ->type_name("FILE");
   run->add_flag("--count", o->count,
                 "Count instructions under valgrind in place of timing, with 1 thread and AVX2");
-  run->add_flag("--no-report", o->no_report, "Draw no plots");
+  run->add_flag("--no-report", o->no_report, "Write no page and draw no plots");
   return {
       run, [o] {
         if (o->count) {
           o->request.overrides = {{"--count", "count", "callgrind"}, {"--count", "threads", "1"}};
         }
         for (Override& set : o->plan.overrides()) o->request.overrides.push_back(std::move(set));
-        o->request.plots = !o->no_report;
+        o->request.report = !o->no_report;
         return kvmark::run(o->request, std::cout, std::cerr);
       }};
 }

@@ -105,11 +105,10 @@ class Ab {
     progress_.reset();
     CompareOptions options;
     options.exact_only = true;
+    options.thresholds = thresholds_of(now_folder_.path);
     std::vector<std::string> of_times;
-    for (const auto& [metric, threshold] : thresholds_of(now_folder_.path)) {
-      const MetricName name = parse_metric(metric);
-      options.thresholds[name.path()] = threshold;
-      if (name.field->certainty == Certainty::noisy) of_times.push_back(metric);
+    for (const auto& [path, threshold] : options.thresholds) {
+      if (parse_metric(path).field->certainty == Certainty::noisy) of_times.push_back(path);
     }
     std::vector<OneSided> one_sided = std::move(comparison_.one_sided);
     comparison_ = compare({request_.base.name, base}, {request_.now.name, now}, options);

@@ -12,4 +12,8 @@ inline constexpr double kLargestThreshold = 10;  // ten times as much again
 // Throws UsageError "file:line:column: …" for what is no metric or no number from 0 to 10.
 std::map<std::string, double> read_thresholds(const std::string& path);
 
+// The same by MetricName::path(), as a comparison takes them. Throws UsageError for what is no
+// metric, and for two names of one.
+std::map<std::string, double> by_path(const std::map<std::string, double>& thresholds);
+
 }  // namespace kvmark

@@ -8,6 +8,7 @@
 #include "bench/record/metrics.h"
 #include "bench/report/format.h"
 #include "bench/report/report.h"
+#include "bench/report/row.h"
 
 namespace kvmark {
 namespace {
@@ -52,18 +53,6 @@ void add_field(std::vector<Column>& columns, const RecordField& field) {
     default:
       columns.push_back({heading(path, field.unit), path});
   }
-}
-
-// The single values that cases hold besides the table's fields, in the order in which they come up.
-std::vector<std::string> further_case_keys(Records records) {
-  std::vector<std::string> keys;
-  for (const Json& record : records) {
-    for (const auto& [key, value] : value_at(record, "case").items()) {
-      if (value.is_structured() || find_record_field(fmt::format("case.{}", key))) continue;
-      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
-    }
-  }
-  return keys;
 }
 
 std::vector<Column> columns_of_records(Records records) {

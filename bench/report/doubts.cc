@@ -32,14 +32,24 @@ Doubts::Doubts(Records records) {
                           [&](const Json& record) { return !mark_of(record).empty(); });
 }
 
-std::string Doubts::mark_of(const Json& record) const {
-  if (!has_figures(record)) return "";
+std::vector<std::string> Doubts::own_of(const Json& record) const {
+  std::vector<std::string> own;
+  if (!has_figures(record)) return own;
   for (const Json& words : value_at(record, "env.unstable")) {
     const auto reason = std::find_if(reasons_.begin(), reasons_.end(),
                                      [&](const Reason& r) { return r.words == text_of(words); });
-    if (!is_shared(*reason)) return std::string(kDoubtMark);
+    if (!is_shared(*reason)) own.push_back(reason->words);
   }
-  return "";
+  return own;
+}
+
+std::string Doubts::mark_of(const Json& record) const {
+  return own_of(record).empty() ? "" : std::string(kDoubtMark);
+}
+
+std::string Doubts::outlier_line() const {
+  return fmt::format("outlier rounds: {}, in {} of {} rows; they count in every figure",
+                     outlier_rounds_, with_outliers_, rows_);
 }
 
 std::vector<std::string> Doubts::lines() const {
@@ -58,10 +68,18 @@ std::vector<std::string> Doubts::lines() const {
     lines.push_back(fmt::format("{}: noise in {} of {} rows, figures in their `probes`: {}",
                                 kDoubtMark, marked_, rows_, fmt::join(of_some, "; ")));
   }
-  if (outlier_rounds_ > 0) {
-    lines.push_back(fmt::format("outlier rounds: {}, in {} of {} rows; they count in every figure",
-                                outlier_rounds_, with_outliers_, rows_));
+  if (outlier_rounds_ > 0) lines.push_back(outlier_line());
+  return lines;
+}
+
+std::vector<std::string> Doubts::plain_lines() const {
+  std::vector<std::string> lines;
+  for (const Reason& reason : reasons_) {
+    lines.push_back(is_shared(reason)
+                        ? fmt::format("{}: all rows", reason.words)
+                        : fmt::format("{}: {} of {} rows", reason.words, reason.rows, rows_));
   }
+  if (outlier_rounds_ > 0) lines.push_back(outlier_line());
   return lines;
 }
 

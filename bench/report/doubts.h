@@ -14,11 +14,15 @@ class Doubts {
  public:
   explicit Doubts(Records records);
 
+  // The row's reasons that not all others have too; none where it has no figures.
+  std::vector<std::string> own_of(const nlohmann::ordered_json& record) const;
   // kDoubtMark where the row has a reason of its own, else "".
   std::string mark_of(const nlohmann::ordered_json& record) const;
 
   // What stands below the tables; nothing where there are no reasons.
   std::vector<std::string> lines() const;
+  // The same without marks, a line for each reason: "steal: 2 of 20 rows".
+  std::vector<std::string> plain_lines() const;
 
  private:
   struct Reason {
@@ -26,6 +30,7 @@ class Doubts {
     size_t rows = 0;
   };
   bool is_shared(const Reason& reason) const { return reason.rows == rows_; }
+  std::string outlier_line() const;
 
   size_t rows_ = 0, marked_ = 0, with_outliers_ = 0, outlier_rounds_ = 0;
   std::vector<Reason> reasons_;  // in the order in which they come up

@@ -67,16 +67,6 @@ std::string machine_line(const Json& env) {
   return line;
 }
 
-std::string generic_line(Records records) {
-  std::vector<std::string> formats;
-  for (const Json& record : records) {
-    if (!has_figures(record) || value_at(record, "kernel") != "generic") continue;
-    add_once(formats, engine_format(record));
-  }
-  if (formats.empty()) return "";
-  return fmt::format("{}{}.", kGenericDefinition, fmt::join(formats, ", "));
-}
-
 // Those of the columns, each once, as one paragraph.
 std::string column_definitions(const std::vector<Section>& sections) {
   std::vector<std::string> definitions;
@@ -110,6 +100,16 @@ bool has_slopes(const std::vector<Section>& sections) {
 }
 
 }  // namespace
+
+std::string generic_line(Records records) {
+  std::vector<std::string> formats;
+  for (const Json& record : records) {
+    if (!has_figures(record) || value_at(record, "kernel") != "generic") continue;
+    add_once(formats, engine_format(record));
+  }
+  if (formats.empty()) return "";
+  return fmt::format("{}{}.", kGenericDefinition, fmt::join(formats, ", "));
+}
 
 std::vector<std::string> legend(Records records, const Doubts& doubts,
                                 const std::vector<Section>& sections,

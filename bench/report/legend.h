@@ -17,4 +17,8 @@ std::vector<std::string> legend(Records records, const Doubts& doubts,
                                 const std::vector<Section>& sections,
                                 const std::vector<Section>& side_by_side);
 
+// Of which formats the speed says nothing, since their kernels are generic; "" where there are
+// none.
+std::string generic_line(Records records);
+
 }  // namespace kvmark

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <functional>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "bench/record/or_null.h"
 #include "bench/record/stats.h"
 #include "bench/report/doubts.h"
 #include "bench/report/format.h"
+#include "bench/report/ratio.h"
 #include "bench/report/row.h"
 
 namespace kvmark {
@@ -22,11 +23,6 @@ using Json = nlohmann::ordered_json;
 // What follows from the engine or from other keys, or stands in one column with them.
 constexpr std::string_view kSilentKeys[] = {"engine",  "preset",      "gate",     "layers",
                                             "seq_len", "max_seq_len", "kv_heads", "gen_len"};
-
-std::vector<double> rounds_of(const Json& record) {
-  const Json& rounds = value_at(record, "samples.round");
-  return rounds.is_array() ? rounds.get<std::vector<double>>() : std::vector<double>();
-}
 
 bool is_shown(const Json& record) {
   return has_figures(record) && value_at(record, "case.level") == "attention" &&
@@ -74,19 +70,10 @@ std::string page_percentage(const Json& record, const Doubts& doubts) {
 std::string speed(const Json& record, const Json* other) {
   if (!other) return "";
   if (other == &record) return "1";
-  const std::vector<double> ms = rounds_of(record), other_ms = rounds_of(*other);
-  const bool in_turns = value_at(record, "group_run") == value_at(*other, "group_run") &&
-                        value_at(record, "sampling.interleaved") == true &&
-                        value_at(*other, "sampling.interleaved") == true;
-  if (!in_turns) {
-    return fmt::format("{:.2f}{}", *summarize(other_ms).p50 / *summarize(ms).p50, kApartMark);
-  }
-  std::vector<double> ratios;
-  for (size_t i = 0; i < std::min(ms.size(), other_ms.size()); ++i) {
-    ratios.push_back(other_ms[i] / ms[i]);
-  }
-  const Json summary = to_json(summarize(ratios));
-  return with_interval(summary["p50"].get<double>(), summary["p50_ci95"], 1, 2);
+  const auto speed = speed_ratio(record, *other);
+  if (!speed) return "";
+  if (!speed->in_turns) return fmt::format("{:.2f}{}", speed->ratio, kApartMark);
+  return with_interval(speed->ratio, or_null(speed->interval), 1, 2);
 }
 
 // ---- Rows and columns ----
@@ -132,62 +119,41 @@ std::vector<Setting> settings_of(const Rows& rows) {
   return settings;
 }
 
-// The case without its engine and `keys`, as text: equal for rows that are equal otherwise.
-std::string rest_of(const Json& record, std::initializer_list<const char*> keys = {}) {
-  Json rest = value_at(record, "case");
-  for (const char* key : {"engine", "preset", "gate"}) rest.erase(key);
-  for (const char* key : keys) rest.erase(key);
-  return rest.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-// The first row for which that holds, if there is one among those that were measured together with
-// `record`, else of all.
-template <typename Predicate>
-const Json* first_of(const Rows& rows, const Json& record, Predicate is_it) {
-  const Json* found = nullptr;
-  for (const Json* row : rows) {
-    if (!is_it(*row)) continue;
-    if (value_at(*row, "group_run") == value_at(record, "group_run")) return row;
-    if (!found) found = row;
-  }
-  return found;
-}
-
 bool same_engine(const Json& a, const Json& b) {
   return value_at(a, "case.engine") == value_at(b, "case.engine");
 }
 
 const Json* first_engine(const Rows& rows, const Json& record) {
-  const std::string rest = rest_of(record);
-  return first_of(rows, record, [&](const Json& row) {
-    return same_engine(row, *rows.front()) && rest_of(row) == rest;
+  const std::string rest = rest_of_case(record);
+  return first_beside(rows, record, [&](const Json& row) {
+    return same_engine(row, *rows.front()) && rest_of_case(row) == rest;
   });
 }
 
 const Json* in_one_piece(const Rows& rows, const Json& record) {
   if (engine_layout(record) == "contiguous") return nullptr;
-  const std::string rest = rest_of(record);
-  return first_of(rows, record, [&](const Json& row) {
+  const std::string rest = rest_of_case(record);
+  return first_beside(rows, record, [&](const Json& row) {
     return engine_layout(row) == "contiguous" && engine_format(row) == engine_format(record) &&
-           rest_of(row) == rest;
+           rest_of_case(row) == rest;
   });
 }
 
 const Json* of_fresh_pages(const Rows& rows, const Json& record) {
   const bool has_pages = engine_layout(record).starts_with("paged");
   if (!has_pages || value_at(record, "case.pool_order") == "fresh") return nullptr;
-  const std::string rest = rest_of(record, {"pool_order"});
-  return first_of(rows, record, [&](const Json& row) {
+  const std::string rest = rest_of_case(record, {"pool_order"});
+  return first_beside(rows, record, [&](const Json& row) {
     return same_engine(row, record) && value_at(row, "case.pool_order") == "fresh" &&
-           rest_of(row, {"pool_order"}) == rest;
+           rest_of_case(row, {"pool_order"}) == rest;
   });
 }
 
 const Json* with_fewest_threads(const Rows& rows, const Json& record) {
-  const std::string rest = rest_of(record, {"threads"});
+  const std::string rest = rest_of_case(record, {"threads"});
   const Json* fewest = &record;
   for (const Json* row : rows) {
-    const bool is_like = same_engine(*row, record) && rest_of(*row, {"threads"}) == rest;
+    const bool is_like = same_engine(*row, record) && rest_of_case(*row, {"threads"}) == rest;
     if (is_like && length(*row, "case.threads") < length(*fewest, "case.threads")) fewest = row;
   }
   return fewest == &record ? nullptr : fewest;

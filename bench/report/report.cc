@@ -77,13 +77,9 @@ bool is_one_of(std::string_view key, const std::string_view (&keys)[n]) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }
 
-// The case without its engine and lengths, as text: equal for the rows of one section.
+// Equal for the rows of one section.
 std::string section_key(const Json& record) {
-  Json rest = Json::object();
-  for (const auto& [key, value] : value_at(record, "case").items()) {
-    if (!is_one_of(key, kEngineKeys) && !is_one_of(key, kLengthKeys)) rest[key] = value;
-  }
-  return rest.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return rest_of_case(record, {std::begin(kLengthKeys), std::end(kLengthKeys)});
 }
 
 std::string length_key(const Json& record) {

@@ -3,19 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
+#include "bench/record/metrics.h"
 #include "bench/record/stats.h"
 #include "bench/report/format.h"
+#include "bench/report/growth.h"
 #include "bench/report/report.h"
 
 namespace kvmark {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int64_t kGrowthTokens = 64;  // fewer say little about how the time grows
 
 bool has_preset(const Json& record) {
   const Json& preset = value_at(record, "case.preset");
@@ -26,11 +25,6 @@ std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   std::replace(text.begin(), text.end(), '\r', ' ');
   return text;
-}
-
-std::optional<double> figure(const Json& record, std::string_view path) {
-  const Json& value = value_at(record, path);
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
 template <typename Format>
@@ -80,31 +74,6 @@ std::string ratio_text(double ratio, const Json& record, const Json& baseline) {
   return fmt::format("{}{}", kRoughMark, rough_number(ratio));
 }
 
-// How the time of a whole run grows with its tokens, from an empty cache on; nothing after a prompt
-// and for runs that are too short to say.
-std::optional<double> growth_of(const Json& record) {
-  const Json& gaps = value_at(record, "samples.itl_ms");
-  const auto first_token = figure(record, "latency.ttft_ms.p50");
-  const int64_t stride = length(record, "samples.itl_stride");
-  if (length(record, "case.prompt_len") > 0 || length(record, "case.gen_len") < kGrowthTokens) {
-    return std::nullopt;
-  }
-  if (!first_token || !gaps.is_array() || stride < 1) return std::nullopt;
-  // Over the last half: what a run costs at the start hides how it grows.
-  const double half = (1 + static_cast<double>(stride) * gaps.size()) / 2;
-  double so_far = 1, so_far_ms = *first_token;
-  std::vector<double> tokens, ms;
-  for (const Json& gap : gaps) {
-    so_far += static_cast<double>(stride);
-    so_far_ms += gap.get<double>() * static_cast<double>(stride);
-    if (so_far < half) continue;
-    tokens.push_back(so_far);
-    ms.push_back(so_far_ms);
-  }
-  const auto slope = fit_slope(tokens, ms);
-  return slope ? std::optional(slope->exponent) : std::nullopt;
-}
-
 }  // namespace
 
 std::string text_of(const Json& value) {
@@ -115,6 +84,16 @@ std::string text_of(const Json& value) {
 int64_t length(const Json& record, std::string_view path) {
   const Json& value = value_at(record, path);
   return value.is_number_integer() ? value.get<int64_t>() : 0;
+}
+
+std::optional<double> figure(const Json& record, std::string_view path) {
+  const Json& value = value_at(record, path);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+std::optional<double> figure(const Json* record, std::string_view path) {
+  static const Json none;
+  return figure(record ? *record : none, path);
 }
 
 bool is_ok(const Json& record) { return value_at(record, "status") == "ok"; }
@@ -158,6 +137,29 @@ std::string engine_format(const Json& record) {
   return slash == std::string::npos ? "f32" : engine.substr(slash + 1);
 }
 
+std::string rest_of_case(const Json& record, const std::vector<std::string_view>& keys) {
+  Json rest = value_at(record, "case");
+  for (const char* key : {"engine", "preset", "gate"}) rest.erase(key);
+  for (const std::string_view key : keys) rest.erase(std::string(key));
+  return rest.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::vector<std::string> further_case_keys(Records records) {
+  std::vector<std::string> keys;
+  for (const Json& record : records) {
+    for (const auto& [key, value] : value_at(record, "case").items()) {
+      if (value.is_structured() || find_record_field(fmt::format("case.{}", key))) continue;
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+int64_t context_tokens(const Json& record) {
+  const int64_t prompt = length(record, "case.prompt_len");
+  return prompt > 0 ? prompt : length(record, "case.gen_len");
+}
+
 std::string context_label(const Json& record) {
   const Json& prompt = value_at(record, "case.prompt_len");
   const Json& generated = value_at(record, "case.gen_len");
@@ -173,7 +175,7 @@ Row row_of(const Json& record, std::string engine, const Json* baseline) {
   }
   if (!row.has_figures) return row;
   const auto decode = figure(record, "throughput.decode_tok_per_s");
-  const auto base = baseline ? figure(*baseline, "throughput.decode_tok_per_s") : std::nullopt;
+  const auto base = figure(baseline, "throughput.decode_tok_per_s");
   std::string speed_up(kNothing);
   if (decode && base && *base > 0) {
     speed_up = ratio_text(*decode / *base, record, *baseline);
@@ -209,7 +211,7 @@ std::string whole_run_of(const Json& record, const std::string& engine, const Js
   if (const auto slope = growth_of(record)) {
     remarks.push_back(fmt::format("{}{:.1f}", kSlope, *slope));
   }
-  const auto base = baseline ? figure(*baseline, "latency.e2e_ms.p50") : std::nullopt;
+  const auto base = figure(baseline, "latency.e2e_ms.p50");
   if (base && baseline != &record && *ms > 0 && *base > 0) {
     const double ratio = *base / *ms;
     remarks.push_back(fmt::format(

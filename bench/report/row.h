@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,9 @@ bool is_ok(const nlohmann::ordered_json& record);
 // Do its figures count? Those of an `ok` row, and of an `invalid` one that only misses its gate;
 // where the results were wrong the timings are void.
 bool has_figures(const nlohmann::ordered_json& record);
+// The number at a dotted path, nothing where there is none, or no record.
+std::optional<double> figure(const nlohmann::ordered_json& record, std::string_view path);
+std::optional<double> figure(const nlohmann::ordered_json* record, std::string_view path);
 // The whole number at a dotted path, 0 where there is none.
 int64_t length(const nlohmann::ordered_json& record, std::string_view path);
 // A text as it is, everything else as JSON.
@@ -56,6 +60,14 @@ std::string ceiling_text(double gb_per_s);
 // one, "int8:g32"; `recompute` alone computes in f32.
 std::string engine_layout(const nlohmann::ordered_json& record);
 std::string engine_format(const nlohmann::ordered_json& record);
+// The case without its engine, what goes with that, and `keys`, as text: equal for rows that are
+// equal otherwise.
+std::string rest_of_case(const nlohmann::ordered_json& record,
+                         const std::vector<std::string_view>& keys = {});
+// The single values that cases hold besides the table's fields, in the order in which they come up.
+std::vector<std::string> further_case_keys(Records records);
+// Tokens of context: the prompt, or what is generated from an empty cache.
+int64_t context_tokens(const nlohmann::ordered_json& record);
 // "128+64": prompt and generated tokens.
 std::string context_label(const nlohmann::ordered_json& record);
 

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "bench/record/whole_file.h"
+
 namespace kvmark {
 namespace {
 
@@ -54,6 +56,18 @@ std::string find_script() {
   return "";
 }
 
+// "" or why it drew nothing.
+std::string run_script(const std::vector<std::string>& arguments) {
+  const std::string script = find_script();
+  if (script.empty()) return "no plots: plots/plot.py is not beside this build";
+  const auto python = plotting_python();
+  if (!python) return "no plots: there is no python3 with matplotlib";
+  std::vector<std::string> command = {*python, script};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  if (succeeds(command, false)) return "";
+  return fmt::format("no plots: {} failed; its output stands above", script);
+}
+
 }  // namespace
 
 std::optional<std::string> plotting_python() {
@@ -63,13 +77,17 @@ std::optional<std::string> plotting_python() {
   return std::nullopt;
 }
 
-std::string draw_plots(const std::string& folder) {
-  const std::string script = find_script();
-  if (script.empty()) return "no plots: plots/plot.py is not beside this build";
-  const auto python = plotting_python();
-  if (!python) return "no plots: there is no python3 with matplotlib";
-  if (succeeds({*python, script, folder}, false)) return "";
-  return fmt::format("no plots: {} failed; its output stands above", script);
+std::string draw_plots(const std::vector<std::string>& runs, const std::string& folder) {
+  std::vector<std::string> arguments = runs;
+  arguments.insert(arguments.end(), {"-o", folder});
+  return run_script(arguments);
+}
+
+std::string draw_comparison(const std::string& base, const std::string& now,
+                            const std::string& comparison, const std::string& folder) {
+  const std::string path = folder + "/comparison.json";
+  write_whole(path, comparison);
+  return run_script({base, now, "--compare", path, "-o", folder});
 }
 
 }  // namespace kvmark

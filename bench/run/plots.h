@@ -3,14 +3,22 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace kvmark {
 
 // The Python that has matplotlib; nothing where there is none.
 std::optional<std::string> plotting_python();
 
-// Draws the plots of a run into its folder. Returns "" or why there are none (no Python with
-// matplotlib, no scripts beside this build, or what the script said).
-std::string draw_plots(const std::string& folder);
+// Draws the plots of runs (folders, or files of records) into a folder; the script names on stderr
+// what it wrote. Returns "" or why there are none (no Python with matplotlib, no scripts beside
+// this build, or what the script said).
+std::string draw_plots(const std::vector<std::string>& runs, const std::string& folder);
+
+// The same of what changed from one run to another. `comparison` is what `kvmark compare --format
+// json` prints of them; it is left beside the picture. Throws RuntimeError where it cannot be
+// written.
+std::string draw_comparison(const std::string& base, const std::string& now,
+                            const std::string& comparison, const std::string& folder);
 
 }  // namespace kvmark

@@ -19,9 +19,9 @@
 #include "bench/run/dry_run.h"
 #include "bench/run/group_run.h"
 #include "bench/run/interrupt.h"
-#include "bench/run/plots.h"
 #include "bench/run/progress.h"
 #include "bench/run/run_folder.h"
+#include "bench/run/run_report.h"
 
 namespace kvmark {
 namespace {
@@ -222,9 +222,8 @@ ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
   out << table(rows) << std::flush;
   if (!request.history.empty()) append_history(request.history, rows);
   err << "records: " << folder.records_path() << std::endl;
-  if (request.plots) {
-    const std::string problem = draw_plots(folder.path);
-    if (!problem.empty()) err << "kvmark: " << problem << std::endl;
+  if (request.report) {
+    write_report({{folder.path}, folder.path + "/report.html", folder.path + "/plots"}, err);
   }
   return exit_code_of(statuses_of(rows));
 }

@@ -1,4 +1,4 @@
-// `kvmark run`: from config files and flags to rows, a table and plots.
+// `kvmark run`: from config files and flags to rows, a table, a page and plots.
 #pragma once
 
 #include <iosfwd>
@@ -17,7 +17,7 @@ struct RunRequest {
   std::string folder;  // "": results/NAME-TIME
   bool resume = false;
   bool dry_run = false;
-  bool plots = true;
+  bool report = true;   // the page and the plots
   std::string history;  // to which the rows are added when all is done; "": none
   WorkerCommand worker = own_worker_command();
 };

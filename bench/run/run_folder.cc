@@ -197,6 +197,7 @@ RunRows read_run(const std::string& run) {
   }
   RunRows found{latest_rows(std::move(file.records)), std::move(file.torn)};
   const Json plan = read_plan((folder_of(run) / "plan.json").string());
+  if (!plan.empty()) found.plan = plan;
   std::map<std::string, size_t> place;
   for (const Json& id : list_at(plan, "case_ids")) {
     if (!id.is_string()) continue;
@@ -227,7 +228,11 @@ std::map<std::string, double> thresholds_of(const std::string& run) {
       thresholds[metric] = value.get<double>();
     }
   }
-  return thresholds;
+  try {
+    return by_path(thresholds);
+  } catch (const UsageError& e) {  // written by another version, or by hand
+    throw UsageError(fmt::format("{}: thresholds: {}", path, e.what()));
+  }
 }
 
 }  // namespace kvmark

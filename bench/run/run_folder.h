@@ -50,7 +50,8 @@ std::vector<nlohmann::ordered_json> latest_rows(std::vector<nlohmann::ordered_js
 struct RunRows {
   std::vector<nlohmann::ordered_json> rows;
   std::optional<std::string> torn;     // as in RecordFile
-  std::set<std::string> planned = {};  // case ids of its plan.json; empty: it has none
+  nlohmann::ordered_json plan = nullptr;  // its plan.json; null: there is none
+  std::set<std::string> planned = {};     // case ids of that; empty: it has none
 };
 
 // RUN on a command line, a run's folder or a file of records: its rows that count, in the order of
@@ -59,8 +60,9 @@ struct RunRows {
 // holds no record, or has a plan.json that cannot be read, and as read_records() does.
 RunRows read_run(const std::string& run);
 
-// The `thresholds` that the plans of a run set (RUN as in read_run()), by metric; the last plan
-// with one counts. Empty where there is no plan.json. Throws UsageError for what is no threshold.
+// The `thresholds` that the plans of a run set (RUN as in read_run()), by MetricName::path(); the
+// last plan with one counts. Empty where there is no plan.json. Throws UsageError naming the file
+// for what is no threshold.
 std::map<std::string, double> thresholds_of(const std::string& run);
 
 }  // namespace kvmark

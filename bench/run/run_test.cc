@@ -25,7 +25,7 @@ class RunTest : public testing::Test {
     script_["log"] = folder_ / "requests";
     request_.configs = {write_plan("one", "contiguous, paged, fp16")};
     request_.folder = folder_ / "deep/er/run";
-    request_.plots = false;
+    request_.report = false;
   }
 
   std::string write_plan(const std::string& name, const std::string& engines) {

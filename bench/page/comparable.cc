@@ -1,0 +1,204 @@
+#include "bench/page/comparable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "bench/report/format.h"
+#include "bench/report/row.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Rows = std::vector<const Json*>;
+
+constexpr size_t kSpokenOf = 6;  // engines that a sentence may name
+constexpr std::string_view kUsualLayout = "contiguous", kUsualBaseline = "contiguous/f16";
+
+bool is_attention(const Json& record) { return value_at(record, "case.level") == "attention"; }
+
+// Equal for rows of one ComparableRows.
+std::string rest_without_length(const Json& record) {
+  std::vector<std::string_view> keys = {"prompt_len", "gen_len", "seq_len", "max_seq_len"};
+  if (is_attention(record)) keys.push_back("layers");
+  return rest_of_case(record, keys);
+}
+
+// ---- What tells settings apart ----
+
+// Follow from the engine or other keys, or are said elsewhere.
+constexpr std::string_view kSilentKeys[] = {"engine",   "preset",  "gate",
+                                            "kv_heads", "level",   "prompt_len",
+                                            "gen_len",  "seq_len", "max_seq_len"};
+// Of no consequence for the attention alone.
+constexpr std::string_view kStepKeys[] = {"layers", "d_model", "ffn",
+                                          "vocab",  "weights", "context"};
+
+template <size_t n>
+bool is_one_of(std::string_view key, const std::string_view (&keys)[n]) {
+  return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
+}
+
+// A setting in words; "" where it says nothing to a reader, or is the usual one.
+std::string words_of(const Json& record, const std::string& key) {
+  const Json& all = value_at(record, "case");
+  const auto text = [&](const char* name) { return text_of(value_at(all, name)); };
+  if (is_one_of(key, kSilentKeys) || (is_attention(record) && is_one_of(key, kStepKeys))) return "";
+  if (key == "model") return text("model");
+  if (key == "heads") return fmt::format("{}:{} heads", text("heads"), text("kv_heads"));
+  if (key == "head_dim") return fmt::format("{} channels a head", text("head_dim"));
+  if (key == "threads") {
+    return fmt::format("{} thread{}", text("threads"),
+                       length(record, "case.threads") == 1 ? "" : "s");
+  }
+  if (key == "pool_order")
+    return text("pool_order") == "fresh" ? "" : text("pool_order") + " pages";
+  const Json& value = value_at(all, key);
+  if (value.is_boolean()) return value.get<bool>() ? key : "";
+  return value.is_null() || value.is_structured() ? "" : fmt::format("{} {}", key, text_of(value));
+}
+
+// What differs between the groups, `of` being one row of each. What goes with the model's name is
+// said only where one model has several.
+std::string setting_of(const Json& record, const Rows& of) {
+  std::vector<std::string> parts;
+  for (const auto& item : value_at(record, "case").items()) {
+    const std::string words = words_of(record, item.key());
+    const bool varies = std::any_of(of.begin(), of.end(), [&](const Json* other) {
+      const bool counts =
+          item.key() == "model" || value_at(*other, "case.model") == value_at(record, "case.model");
+      return counts && words_of(*other, item.key()) != words;
+    });
+    if (varies && !words.empty()) parts.push_back(words);
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// A time of the attention alone must not be taken for that of a step.
+std::string timed_setting_of(const Json& record, const std::string& setting, const Rows& of) {
+  const bool needs_level =
+      is_attention(record) ||
+      std::any_of(of.begin(), of.end(), [](const Json* other) { return is_attention(*other); });
+  if (!needs_level) return setting;
+  const char* level = is_attention(record) ? "Attention alone" : "Whole steps";
+  return setting.empty() ? level : fmt::format("{}, {}", level, setting);
+}
+
+// ---- Groups ----
+
+std::string baseline_of(const std::vector<Point>& points) {
+  std::string first;
+  for (const Point& point : points) {
+    for (const Json* row : point.rows) {
+      if (engine_name(*row) == kUsualBaseline) return engine_name(*row);
+      if (first.empty() && !has_no_cache(*row)) first = engine_name(*row);
+    }
+  }
+  return first;
+}
+
+// In the order of context, and of the records.
+std::vector<Point> points_of(const Rows& rows) {
+  std::vector<std::pair<std::string, Point>> points;  // by what else they share
+  for (const Json* row : rows) {
+    const std::string key = rest_of_case(*row);
+    auto it =
+        std::find_if(points.begin(), points.end(), [&](const auto& p) { return p.first == key; });
+    if (it == points.end()) it = points.insert(it, {key, {context_tokens(*row), {}}});
+    it->second.rows.push_back(row);
+  }
+  std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) {
+    return a.second.context < b.second.context;
+  });
+  std::vector<Point> sorted;
+  for (auto& [key, point] : points) sorted.push_back(std::move(point));
+  return sorted;
+}
+
+// Layout and kind of format: "paged:16/int8" of "paged:16/int8:g32:asym".
+std::string kind_of(const Json& record) {
+  const std::string format = engine_format(record);
+  return fmt::format("{}/{}", engine_layout(record), format.substr(0, format.find(':')));
+}
+
+}  // namespace
+
+const Json* Point::last_of(const std::string& engine) const {
+  const auto it = std::find_if(rows.rbegin(), rows.rend(),
+                               [&](const Json* row) { return engine_name(*row) == engine; });
+  return it == rows.rend() ? nullptr : *it;
+}
+
+const Point& ComparableRows::longest() const {
+  const auto it = std::find_if(points.rbegin(), points.rend(),
+                               [&](const Point& point) { return point.last_of(baseline); });
+  return it == points.rend() ? points.back() : *it;
+}
+
+std::string ComparableRows::name_of(const Json& row) const {
+  if (use_presets) return engine_label(row);
+  const bool in_one_piece = engine_layout(row) == kUsualLayout;
+  return in_one_piece ? engine_format(row) : engine_name(row);
+}
+
+std::vector<const Json*> ComparableRows::spoken_of(const Point& point) const {
+  // Its engines as recorded, those in one piece before those in pages: the first of each kind, then
+  // others up to the limit.
+  Rows engines;
+  for (const Json* row : point.rows) {
+    const Json* last = point.last_of(engine_name(*row));
+    const bool is_known = std::find(engines.begin(), engines.end(), last) != engines.end();
+    if (!is_known && !has_no_cache(*row) && engine_name(*row) != baseline) engines.push_back(last);
+  }
+  std::stable_partition(engines.begin(), engines.end(),
+                        [](const Json* row) { return engine_layout(*row) == kUsualLayout; });
+  std::set<std::string> kinds;
+  std::set<const Json*> chosen;
+  for (const Json* row : engines) {
+    if (chosen.size() < kSpokenOf && kinds.insert(kind_of(*row)).second) chosen.insert(row);
+  }
+  for (const Json* row : engines) {
+    if (chosen.size() < kSpokenOf) chosen.insert(row);
+  }
+  std::erase_if(engines, [&](const Json* row) { return chosen.count(row) == 0; });
+  return engines;
+}
+
+std::vector<ComparableRows> comparable_rows(Records records) {
+  std::vector<std::pair<std::string, Rows>> groups;
+  for (const Json& record : records) {
+    if (!has_figures(record)) continue;
+    const std::string key = rest_without_length(record);
+    auto it =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == key; });
+    if (it == groups.end()) it = groups.insert(it, {key, {}});
+    it->second.push_back(&record);
+  }
+  Rows first_of_each;
+  for (const auto& [key, rows] : groups) first_of_each.push_back(rows.front());
+  std::vector<ComparableRows> all;
+  for (const auto& [key, rows] : groups) {
+    ComparableRows group;
+    group.setting = setting_of(*rows.front(), first_of_each);
+    group.timed_setting = timed_setting_of(*rows.front(), group.setting, first_of_each);
+    group.points = points_of(rows);
+    group.baseline = baseline_of(group.points);
+    group.rows = rows.size();
+    group.use_presets = std::all_of(rows.begin(), rows.end(), [](const Json* row) {
+      return all_have_presets({row, 1});
+    });
+    all.push_back(std::move(group));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const ComparableRows& a, const ComparableRows& b) {
+    return a.rows > b.rows;
+  });
+  return all;
+}
+
+bool has_no_cache(const Json& record) { return engine_name(record) == "recompute"; }
+
+}  // namespace kvmark

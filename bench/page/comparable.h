@@ -1,0 +1,48 @@
+// Rows that can be held against each other, for the sentences of the summary.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/report/report.h"
+
+namespace kvmark {
+
+// The rows of one length; of an engine that was measured again, all of its rows.
+struct Point {
+  int64_t context = 0;  // tokens
+  std::vector<const nlohmann::ordered_json*> rows;
+
+  // The last row of an engine, null where there is none.
+  const nlohmann::ordered_json* last_of(const std::string& engine) const;
+};
+
+// Rows with figures that differ in the engine and the length alone. (At attention level also in
+// the number of layers, by which a plan holds the working set constant.)
+struct ComparableRows {
+  std::string setting;        // what tells them from others: "llama-3-8b, 2 threads"; "": nothing
+  std::string timed_setting;  // the same where times are told: "Attention alone, llama-3-8b"
+  std::string baseline;       // contiguous/f16, else the first engine with a cache; "": none
+  std::vector<Point> points;  // by context; none is empty
+  size_t rows = 0;
+  bool use_presets = false;  // every row has one to be called by
+
+  // The longest at which the baseline was measured, else the longest of all.
+  const Point& longest() const;
+  // "int8:g32" of what lies in one piece, "paged:16/int8:g32"; or the preset.
+  std::string name_of(const nlohmann::ordered_json& row) const;
+  // The rows of a point to speak of, six at most, one an engine, those in one piece before those in
+  // pages: the first of each layout and kind of format before others of it; neither the baseline
+  // nor recompute.
+  std::vector<const nlohmann::ordered_json*> spoken_of(const Point& point) const;
+};
+
+// Those with most rows first. The records must outlive them.
+std::vector<ComparableRows> comparable_rows(Records records);
+
+// Recomputes everything at each step and keeps nothing.
+bool has_no_cache(const nlohmann::ordered_json& record);
+
+}  // namespace kvmark

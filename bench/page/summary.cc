@@ -1,0 +1,426 @@
+#include "bench/page/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "bench/compare/wording.h"
+#include "bench/page/comparable.h"
+#include "bench/record/stats.h"
+#include "bench/report/format.h"
+#include "bench/report/growth.h"
+#include "bench/report/ratio.h"
+#include "bench/report/row.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Kind = Sentence::Kind;
+using Texts = std::vector<std::string>;
+
+// ---- Words ----
+
+// 16384 → 16,384.
+std::string grouped(int64_t number) {
+  std::string text = std::to_string(number);
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(at, 1, ',');
+  return text;
+}
+
+std::string counted(size_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+std::string in_setting(const std::string& setting, std::string text) {
+  return setting.empty() ? text : fmt::format("{}: {}", setting, text);
+}
+
+// "at 16,384 tokens of context".
+std::string place_of(const Point& point) {
+  const bool has_prompt = length(*point.rows.front(), "case.prompt_len") > 0;
+  return has_prompt ? fmt::format("at {} tokens of context", grouped(point.context))
+                    : fmt::format("over {} tokens from an empty cache", grouped(point.context));
+}
+
+std::string capitalized(std::string text) {
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+// Two decimals, three where two would round to 1.
+std::string ratio_text(double ratio) {
+  return fmt::format("{:.{}f}", ratio, std::abs(ratio - 1) < 0.005 ? 3 : 2);
+}
+
+std::string interval_text(const std::array<double, 2>& interval) {
+  return fmt::format("{}–{}", ratio_text(interval[0]), ratio_text(interval[1]));
+}
+
+// 0.048 → "4.8 %".
+std::string percent_text(double part) { return fmt::format("{} %", rough_number(100 * part)); }
+
+// ---- Bytes ----
+
+constexpr double kFewerBytes = 0.995;  // of the baseline's, to be worth saying
+
+std::optional<Sentence> bytes_sentence(const ComparableRows& group) {
+  constexpr const char* kBytes = "memory.kv_bytes_per_token";
+  const Point& point = group.longest();
+  const Json* base = point.last_of(group.baseline);
+  const auto base_bytes = figure(base, kBytes);
+  if (!base_bytes || !(*base_bytes > 0)) return std::nullopt;
+  Texts parts;
+  std::set<std::string> formats;  // a layout hardly changes the bytes of a token
+  for (const Json* row : group.spoken_of(point)) {
+    const auto bytes = figure(*row, kBytes);
+    if (!bytes || !(*bytes > 0) || *bytes > kFewerBytes * *base_bytes) continue;
+    if (!formats.insert(engine_format(*row)).second) continue;
+    const double part = *bytes / *base_bytes;
+    parts.push_back(
+        parts.empty()
+            ? fmt::format("{} keeps a token in {:.2f} of {}'s bytes: {:.2f} times the context in "
+                          "the same memory",
+                          group.name_of(*row), part, group.name_of(*base), 1 / part)
+            : fmt::format("{} in {:.2f}: {:.2f} times", group.name_of(*row), part, 1 / part));
+  }
+  if (parts.empty()) return std::nullopt;
+  return Sentence{Kind::fact,
+                  in_setting(group.setting, fmt::format("{}.", fmt::join(parts, "; ")))};
+}
+
+// ---- Speed against the baseline ----
+
+struct Judged {
+  std::string name;
+  SpeedRatio speed;
+
+  bool is_faster() const { return speed.interval && (*speed.interval)[0] > 1; }
+  bool is_slower() const { return speed.interval && (*speed.interval)[1] < 1; }
+  bool is_decided() const { return is_faster() || is_slower(); }
+};
+
+// Against the baseline of the same execution, where there is one.
+std::optional<Judged> judged(const ComparableRows& group, const Point& point, const Json& row) {
+  const Json* base = first_beside(
+      point.rows, row, [&](const Json& other) { return engine_name(other) == group.baseline; });
+  const auto speed = base ? speed_ratio(row, *base) : std::nullopt;
+  return speed ? std::optional(Judged{group.name_of(row), *speed}) : std::nullopt;
+}
+
+std::string baseline_name(const ComparableRows& group, const Point& point) {
+  return group.name_of(*point.last_of(group.baseline));
+}
+
+Sentence decided_sentence(const std::vector<Judged>& engines, const std::string& place,
+                          const std::string& baseline) {
+  Texts parts;
+  for (const Judged& e : engines) {
+    const std::string ratio = ratio_text(e.speed.ratio), ends = interval_text(*e.speed.interval);
+    parts.push_back(parts.empty() ? fmt::format("{} is {} times as fast as {} (95 % interval {})",
+                                                e.name, ratio, baseline, ends)
+                                  : fmt::format("{} {} times ({})", e.name, ratio, ends));
+  }
+  return {Kind::fact, fmt::format("{} {}.", capitalized(place), fmt::join(parts, ", "))};
+}
+
+Sentence open_sentence(const std::vector<Judged>& engines, const std::string& place,
+                       const std::string& baseline) {
+  Texts parts;
+  for (const Judged& e : engines) {
+    parts.push_back(
+        fmt::format("{} ({}{})", e.name, interval_text(*e.speed.interval),
+                    parts.empty() ? fmt::format(" times as fast as {}", baseline) : ""));
+  }
+  return {Kind::undecided, fmt::format("Not decided {}, since the 95 % interval holds 1: {}.",
+                                       place, fmt::join(parts, ", "))};
+}
+
+std::string why_no_interval(const std::vector<Judged>& engines) {
+  size_t rounds = engines.front().speed.rounds;
+  bool any_in_turns = false, any_apart = false;
+  for (const Judged& e : engines) {
+    (e.speed.in_turns ? any_in_turns : any_apart) = true;
+    rounds = std::min(rounds, e.speed.rounds);
+  }
+  const std::string in_rounds = fmt::format("measured in {}", counted(rounds, "round"));
+  if (!any_apart) return in_rounds;
+  return any_in_turns ? in_rounds + ", or not side by side" : "not measured side by side";
+}
+
+Sentence rough_sentence(const std::vector<Judged>& engines, const std::string& place,
+                        const std::string& baseline) {
+  Texts parts;
+  for (const Judged& e : engines) {
+    const std::string ratio = rough_number(e.speed.ratio);
+    parts.push_back(parts.empty()
+                        ? fmt::format("{} is about {} times as fast as {}", e.name, ratio, baseline)
+                        : fmt::format("{} about {} times", e.name, ratio));
+  }
+  return {Kind::undecided, fmt::format("{} {}; {}: no interval.", capitalized(place),
+                                       fmt::join(parts, ", "), why_no_interval(engines))};
+}
+
+std::vector<Sentence> speed_sentences(const ComparableRows& group) {
+  const Point& point = group.longest();
+  std::vector<Judged> decided, open, rough;
+  for (const Json* row : group.spoken_of(point)) {
+    const auto engine = judged(group, point, *row);
+    if (!engine) continue;
+    (engine->is_decided() ? decided : engine->speed.interval ? open : rough).push_back(*engine);
+  }
+  std::vector<Sentence> sentences;
+  const auto add = [&](std::vector<Judged>& engines, auto sentence_of) {
+    if (engines.empty()) return;
+    std::stable_sort(engines.begin(), engines.end(), [](const Judged& a, const Judged& b) {
+      return a.speed.ratio > b.speed.ratio;
+    });
+    Sentence s = sentence_of(engines, place_of(point), baseline_name(group, point));
+    s.text = in_setting(group.timed_setting, std::move(s.text));
+    sentences.push_back(std::move(s));
+  };
+  add(decided, decided_sentence);
+  add(open, open_sentence);
+  add(rough, rough_sentence);
+  return sentences;
+}
+
+// ---- From which context on ----
+
+struct Payoff {
+  int64_t first = 0;  // from this context on the engine is faster, up to the longest measured
+  bool everywhere = false;
+};
+
+// Nothing where it is not known to be faster at the longest context, or where there is one alone.
+std::optional<Payoff> payoff_of(const ComparableRows& group, const std::string& engine) {
+  std::optional<Payoff> payoff;
+  size_t faster_points = 0;
+  for (auto point = group.points.rbegin(); point != group.points.rend(); ++point) {
+    const Json* row = point->last_of(engine);
+    const auto at_point = row ? judged(group, *point, *row) : std::nullopt;
+    if (!at_point) continue;  // not measured there
+    if (!at_point->is_faster()) break;
+    payoff = Payoff{point->context, ++faster_points == group.points.size()};
+  }
+  if (group.points.front().context == group.longest().context) return std::nullopt;
+  return payoff;
+}
+
+std::optional<Sentence> payoff_sentence(const ComparableRows& group) {
+  const Point& point = group.longest();
+  std::map<int64_t, Texts>
+      names;  // of the engines that are faster from a context on; 0: everywhere
+  for (const Json* row : group.spoken_of(point)) {
+    const auto payoff = payoff_of(group, engine_name(*row));
+    if (payoff) names[payoff->everywhere ? 0 : payoff->first].push_back(group.name_of(*row));
+  }
+  if (names.empty()) return std::nullopt;
+  Texts parts;
+  for (const auto& [first, engines] : names) {
+    parts.push_back(fmt::format(
+        "{} {}", first == 0 ? "at all of them" : fmt::format("from {} tokens on", grouped(first)),
+        fmt::join(engines, ", ")));
+  }
+  return Sentence{
+      Kind::fact,
+      in_setting(group.timed_setting,
+                 fmt::format("Of the contexts measured, {} to {} tokens, faster than {}: {}.",
+                             grouped(group.points.front().context), grouped(point.context),
+                             baseline_name(group, point), fmt::join(parts, "; ")))};
+}
+
+// ---- Loss ----
+
+constexpr double kSumOrder = 1e-5;  // what the order of f32 sums alone may change
+
+// The first row of each format, the baseline's included.
+std::vector<const Json*> rows_by_format(const ComparableRows& group) {
+  const Point& point = group.longest();
+  std::vector<const Json*> rows = group.spoken_of(point);
+  if (const Json* base = point.last_of(group.baseline)) rows.insert(rows.begin(), base);
+  std::set<std::string> formats;
+  std::erase_if(rows, [&](const Json* row) { return !formats.insert(engine_format(*row)).second; });
+  return rows;
+}
+
+// Of scored text.
+Texts text_losses(const ComparableRows& group) {
+  Texts parts;
+  for (const Json* row : rows_by_format(group)) {
+    const auto kld = figure(*row, "accuracy.loss.kld_mean");
+    if (!kld || !(*kld > 0)) continue;
+    const auto top1 = figure(*row, "accuracy.loss.top1_agreement");
+    parts.push_back(fmt::format(
+        "{} {} nats{}", group.name_of(*row), rough_number(*kld),
+        top1 ? fmt::format(" with the same most likely token at {:.1f} % of the positions",
+                           100 * *top1)
+             : ""));
+  }
+  return parts;
+}
+
+Texts attention_losses(const ComparableRows& group) {
+  Texts parts;
+  for (const Json* row : rows_by_format(group)) {
+    const auto error = figure(*row, "accuracy.loss.attend_rel_rms");
+    if (!error || *error < kSumOrder) continue;
+    parts.push_back(fmt::format("{} {}", group.name_of(*row), percent_text(*error)));
+  }
+  return parts;
+}
+
+std::optional<Sentence> loss_sentence(const ComparableRows& group) {
+  const auto told = [&](std::string text) {
+    return Sentence{Kind::fact, in_setting(group.setting, std::move(text))};
+  };
+  if (const Texts parts = text_losses(group); !parts.empty()) {
+    return told(
+        fmt::format("How far the probabilities of the next token move on the scored text, "
+                    "against uncompressed f32 (KLD): {}.",
+                    fmt::join(parts, "; ")));
+  }
+  const Texts parts = attention_losses(group);
+  if (parts.empty()) return std::nullopt;
+  return told(
+      fmt::format("What number formats lose, as error of the attention output against "
+                  "uncompressed f32 (relative RMS): {}. This ranks formats; how much a "
+                  "text suffers, only a real model with a text can tell.",
+                  fmt::join(parts, ", ")));
+}
+
+// ---- Recomputing ----
+
+// "511 tokens after a prompt of 128".
+std::string tokens_of_run(const Json& record) {
+  const int64_t prompt = length(record, "case.prompt_len");
+  return fmt::format("{} tokens{}", grouped(length(record, "case.gen_len")),
+                     prompt > 0 ? fmt::format(" after a prompt of {}", grouped(prompt)) : "");
+}
+
+std::string growth_text(const Json& recompute, const Json& cached) {
+  const auto without = growth_of(recompute), with = growth_of(cached);
+  if (!without || !with) return "";
+  return fmt::format(
+      " The time so far grows with the tokens to the power of {:.2f} without a "
+      "cache and of {:.2f} with it (1: linear, 2: quadratic).",
+      *without, *with);
+}
+
+// The longest run that both made.
+std::optional<Sentence> recompute_sentence(const ComparableRows& group) {
+  constexpr const char* kWholeRun = "latency.e2e_ms.p50";
+  for (auto point = group.points.rbegin(); point != group.points.rend(); ++point) {
+    const Json* slow = point->last_of("recompute");
+    const Json* cached = point->last_of(group.baseline);
+    const auto slow_ms = figure(slow, kWholeRun);
+    const auto cached_ms = figure(cached, kWholeRun);
+    if (!slow_ms || !cached_ms || !(*cached_ms > 0)) continue;
+    const int64_t rounds =
+        std::min(length(*slow, "sampling.rounds"), length(*cached, "sampling.rounds"));
+    const bool is_rough = rounds < kIntervalSamples;
+    std::string text = fmt::format(
+        "Without a cache {} took {} s, with {} {} s: {}{} times as long{}.{}", tokens_of_run(*slow),
+        human_number(1e-3 * *slow_ms), group.name_of(*cached), human_number(1e-3 * *cached_ms),
+        is_rough ? "about " : "", rough_number(*slow_ms / *cached_ms),
+        is_rough ? fmt::format(" ({})", counted(rounds, "round")) : "",
+        growth_text(*slow, *cached));
+    return Sentence{Kind::fact, in_setting(group.timed_setting, std::move(text))};
+  }
+  return std::nullopt;
+}
+
+// ---- Rows that are not ok ----
+
+constexpr size_t kReasons = 2, kReasonColumns = 110;  // told of a status, and of a reason
+
+// "2 of 20 rows failed: killed by SIGKILL".
+std::string status_text(Records records, std::string_view status) {
+  std::vector<std::pair<std::string, size_t>> reasons;  // with their rows
+  size_t rows = 0;
+  for (const Json& record : records) {
+    if (value_at(record, "status") != status) continue;
+    ++rows;
+    const std::string reason = one_line(text_of(value_at(record, "reason")));
+    const auto known = std::find_if(reasons.begin(), reasons.end(),
+                                    [&](const auto& r) { return r.first == reason; });
+    if (known == reasons.end()) {
+      reasons.push_back({reason, 1});
+    } else {
+      ++known->second;
+    }
+  }
+  if (rows == 0) return "";
+  Texts parts;
+  for (size_t i = 0; i < std::min(reasons.size(), kReasons); ++i) {
+    const auto& [reason, times] = reasons[i];
+    parts.push_back(clip(reason, kReasonColumns) +
+                    (times > 1 ? fmt::format(" ({} times)", times) : ""));
+  }
+  if (reasons.size() > kReasons) {
+    parts.push_back(fmt::format("and {} more", counted(reasons.size() - kReasons, "reason")));
+  }
+  return fmt::format("{} of {} {}: {}", rows, counted(records.size(), "row"), status,
+                     fmt::join(parts, "; "));
+}
+
+std::optional<Sentence> not_ok_sentence(Records records) {
+  Texts parts;
+  for (const char* status : {"invalid", "failed", "skipped"}) {
+    if (std::string text = status_text(records, status); !text.empty()) {
+      parts.push_back(std::move(text));
+    }
+  }
+  if (parts.empty()) return std::nullopt;
+  return Sentence{Kind::warning, fmt::format("{}.", fmt::join(parts, ". "))};
+}
+
+}  // namespace
+
+std::vector<Sentence> summary(Records records) {
+  const std::vector<ComparableRows> groups = comparable_rows(records);
+  std::vector<Sentence> sentences;
+  // What the first group has to say that has anything to say.
+  const auto add_all = [&](std::vector<Sentence> (*sentences_of)(const ComparableRows&)) {
+    for (const ComparableRows& group : groups) {
+      std::vector<Sentence> found = sentences_of(group);
+      for (Sentence& s : found) sentences.push_back(std::move(s));
+      if (!found.empty()) return;
+    }
+  };
+  const auto add = [&](std::optional<Sentence> (*sentence_of)(const ComparableRows&)) {
+    for (const ComparableRows& group : groups) {
+      if (auto found = sentence_of(group)) return sentences.push_back(std::move(*found));
+    }
+  };
+  add(bytes_sentence);
+  add_all(speed_sentences);
+  add(payoff_sentence);
+  add(loss_sentence);
+  add(recompute_sentence);
+  if (sentences.empty() && !groups.empty()) {
+    sentences.push_back({Kind::fact, "There is nothing here to compare an engine with."});
+  }
+  if (auto not_ok = not_ok_sentence(records)) sentences.push_back(std::move(*not_ok));
+  return sentences;
+}
+
+Sentence verdict_sentence(const Comparison& comparison) {
+  const ExitCode code = exit_code_of(comparison, /*strict=*/false);
+  const Kind kind = code == kExitUndecided               ? Kind::undecided
+                    : code != kExitFine                  ? Kind::warning
+                    : tally_of(comparison).undecided > 0 ? Kind::undecided
+                                                         : Kind::fact;
+  return {kind, fmt::format("{} against {}: {}.", comparison.now, comparison.base,
+                            headline(comparison, /*strict=*/false))};
+}
+
+}  // namespace kvmark

@@ -1,0 +1,30 @@
+// What records say in sentences, for a reader who never saw the program.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/compare/comparison.h"
+#include "bench/report/report.h"
+
+namespace kvmark {
+
+struct Sentence {
+  // undecided: the rows cannot tell, and the sentence says why.
+  enum class Kind { fact, undecided, warning };
+  Kind kind = Kind::fact;
+  std::string text;
+};
+
+// Some eight sentences at most, the most useful first; of several settings each is about the one
+// with most rows that has something to say. Bytes a token and the speed at the longest context,
+// both against contiguous/f16 or else the first engine with a cache; from which context on an
+// engine is faster; what formats lose; what recomputing costs; which rows have no figures, and why.
+// What the rows do not carry is not said: no speed without an interval as a fact, no divergence of
+// tokens where no text was scored. Records must be valid.
+std::vector<Sentence> summary(Records records);
+
+// The verdict of a comparison.
+Sentence verdict_sentence(const Comparison& comparison);
+
+}  // namespace kvmark

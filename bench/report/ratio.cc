@@ -1,0 +1,44 @@
+#include "bench/report/ratio.h"
+
+#include <algorithm>
+
+#include "bench/record/stats.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool took_turns(const Json& a, const Json& b) {
+  return value_at(a, "group_run") == value_at(b, "group_run") &&
+         value_at(a, "sampling.interleaved") == true && value_at(b, "sampling.interleaved") == true;
+}
+
+}  // namespace
+
+std::vector<double> rounds_of(const Json& record) {
+  std::vector<double> rounds;
+  for (const Json& ms : value_at(record, "samples.round")) {
+    if (ms.is_number()) rounds.push_back(ms.get<double>());
+  }
+  return rounds;
+}
+
+std::optional<SpeedRatio> speed_ratio(const Json& record, const Json& other) {
+  const std::vector<double> ms = rounds_of(record), other_ms = rounds_of(other);
+  const auto is_time = [](double value) { return value > 0; };
+  if (ms.empty() || other_ms.empty() || !std::all_of(ms.begin(), ms.end(), is_time) ||
+      !std::all_of(other_ms.begin(), other_ms.end(), is_time)) {
+    return std::nullopt;
+  }
+  const size_t rounds = std::min(ms.size(), other_ms.size());
+  if (!took_turns(record, other)) {
+    return SpeedRatio{*summarize(other_ms).p50 / *summarize(ms).p50, {}, false, rounds};
+  }
+  std::vector<double> ratios;
+  for (size_t i = 0; i < rounds; ++i) ratios.push_back(other_ms[i] / ms[i]);
+  const Summary summary = summarize(ratios);
+  return SpeedRatio{*summary.p50, summary.p50_ci95, true, rounds};
+}
+
+}  // namespace kvmark

@@ -1,0 +1,64 @@
+#include "bench/run/run_report.h"
+
+#include <iterator>
+#include <ostream>
+#include <utility>
+
+#include "bench/compare/compare.h"
+#include "bench/compare/render.h"
+#include "bench/page/page.h"
+#include "bench/record/whole_file.h"
+#include "bench/run/plots.h"
+#include "bench/run/run_folder.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The second run against the first, as `kvmark compare` sees them by itself. The rows are given
+// back.
+Comparison compare_both(const std::vector<std::string>& names, std::vector<RunRows>& runs) {
+  CompareOptions options;
+  options.thresholds = thresholds_of(names.back());
+  options.across_machines = true;  // a page is no gate
+  ComparedRun base{names.front(), std::move(runs.front().rows), runs.front().planned};
+  ComparedRun now{names.back(), std::move(runs.back().rows), runs.back().planned};
+  Comparison comparison = compare(base, now, options);
+  runs.front().rows = std::move(base.rows);
+  runs.back().rows = std::move(now.rows);
+  return comparison;
+}
+
+PageContent content_of(const std::vector<std::string>& names, std::ostream& err) {
+  std::vector<RunRows> runs;
+  for (const std::string& name : names) {
+    runs.push_back(read_run(name));
+    if (runs.back().torn) err << "kvmark: " << *runs.back().torn << std::endl;
+  }
+  PageContent content;
+  if (runs.size() == 2) content.comparison = compare_both(names, runs);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    content.runs.push_back({names[i], runs[i].rows.size(), std::move(runs[i].plan)});
+    std::move(runs[i].rows.begin(), runs[i].rows.end(), std::back_inserter(content.rows));
+  }
+  return content;
+}
+
+}  // namespace
+
+void write_report(const ReportRequest& request, std::ostream& err) {
+  check_writable(request.page);
+  const PageContent content = content_of(request.runs, err);
+  write_whole(request.page, page(content));
+  err << "page: " << request.page << std::endl;
+  if (request.plots.empty()) return;
+  const std::string problem =
+      content.comparison
+          ? draw_comparison(request.runs.front(), request.runs.back(),
+                            render(*content.comparison, "json", /*strict=*/false), request.plots)
+          : draw_plots(request.runs, request.plots);
+  if (!problem.empty()) err << "kvmark: " << problem << std::endl;
+}
+
+}  // namespace kvmark

@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+"""Writes pages of committed records with the real program, and of what are no records.
+
+usage: report_test.py KVMARK SOURCE_DIR [unittest options]
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+KVMARK, SOURCE = sys.argv.pop(1), pathlib.Path(sys.argv.pop(1))
+
+REFERENCE = SOURCE / "results/reference"
+QUICKSTART = REFERENCE / "quickstart-codecs.jsonl"
+BASE, NEW = REFERENCE / "cpu-speed-quick.jsonl", REFERENCE / "cpu-speed-quick-70.jsonl"
+
+
+def data_of(page):
+    """The JSON that a page holds."""
+    found = re.search(r'<script type="application/json" id="kvmark-data">(.*?)</script>',
+                      page.read_text(encoding="utf-8"), re.S)
+    return json.loads(found.group(1))
+
+
+class ReportTest(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = pathlib.Path(scratch.name)
+        self.page = self.scratch / "out" / "page.html"
+
+    def report(self, *arguments, code=0):
+        result = subprocess.run([KVMARK, "report", *map(str, arguments), "-o", str(self.page)],
+                                capture_output=True, text=True, timeout=120)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result
+
+    # ---- pages ----
+
+    def test_a_page_of_one_run(self):
+        result = self.report(QUICKSTART, "--no-plots")
+        self.assertEqual(result.stderr, f"page: {self.page}\n")
+        self.assertEqual([path.name for path in self.page.parent.iterdir()], ["page.html"])
+        rows = [json.loads(line) for line in QUICKSTART.read_text().splitlines()]
+        data = data_of(self.page)
+        self.assertEqual(data["schema"], "kvmark-page/1")
+        self.assertEqual(data["title"], "quickstart-codecs")
+        self.assertEqual([row["id"] for row in data["rows"]], [row["case_id"] for row in rows])
+        for shown, row in zip(data["rows"], rows):
+            self.assertEqual(shown["values"]["memory.kv_live_bytes"],
+                             row["memory"]["kv_live_bytes"])
+            self.assertEqual(shown["values"]["latency.itl_ms.p50"],
+                             row["latency"]["itl_ms"]["p50"])
+        self.assertIsNone(data["comparison"])
+        self.assertEqual(data["runs"][0]["started"], "2026-11-29T22:01:11Z")
+
+    def test_the_summary_says_what_the_rows_support(self):
+        self.report(QUICKSTART, "--no-plots")
+        sentences = data_of(self.page)["summary"]
+        text = " ".join(sentence["text"] for sentence in sentences)
+        self.assertIn("int8:g32 keeps a token in 0.53 of f16's bytes", text)
+        self.assertIn("Without a cache 511 tokens took", text)
+        self.assertNotIn("KLD", text)
+        for sentence in sentences:  # three rounds
+            if "as fast" in sentence["text"]:
+                self.assertEqual(sentence["kind"], "undecided")
+
+    def test_intervals_decide(self):
+        self.report(BASE, "--no-plots")
+        facts = [s["text"] for s in data_of(self.page)["summary"] if s["kind"] == "fact"]
+        self.assertTrue(any("times as fast as f16 (95 % interval" in fact for fact in facts), facts)
+
+    def test_the_plan_and_its_name_come_from_the_folder(self):
+        run = self.scratch / "run"
+        run.mkdir()
+        shutil.copy(QUICKSTART, run / "records.jsonl")
+        plan = {"run_id": "x", "plans": [{"name": "one"}, {"name": "two"}], "case_ids": []}
+        (run / "plan.json").write_text(json.dumps(plan))
+        self.report(run, "--no-plots")
+        data = data_of(self.page)
+        self.assertEqual(data["title"], "one, two")
+        self.assertEqual(data["runs"][0]["plan"], plan)
+
+    def test_two_runs_are_a_comparison(self):
+        self.report(BASE, NEW, "--no-plots")
+        data = data_of(self.page)
+        self.assertEqual([run["role"] for run in data["runs"]], ["base", "new"])
+        self.assertEqual([row["run"] for row in data["rows"]], 8 * [0] + 8 * [1])
+        shown = subprocess.run([KVMARK, "compare", str(BASE), str(NEW), "--format", "json"],
+                               capture_output=True, text=True)
+        self.assertEqual(data["comparison"], json.loads(shown.stdout))
+        self.assertIn(data["comparison"]["verdict"], data["summary"][0]["text"])
+
+    def test_runs_of_two_machines_are_shown(self):
+        other = self.scratch / "other.jsonl"
+        other.write_text(NEW.read_text().replace("AMD EPYC", "Another CPU"))
+        self.report(BASE, other, "--no-plots")
+        verdicts = {metric["metric"]: metric["verdict"]
+                    for metric in data_of(self.page)["comparison"]["cases"][0]["metrics"]}
+        self.assertEqual(verdicts["latency.tpot_ms.p50"], "shown")
+
+    def test_three_runs_are_one_table(self):
+        self.report(BASE, NEW, QUICKSTART, "--no-plots")
+        data = data_of(self.page)
+        self.assertIsNone(data["comparison"])
+        self.assertEqual([run["rows"] for run in data["runs"]], [8, 8, 20])
+        self.assertEqual(len(data["rows"]), 36)
+
+    # ---- plots ----
+
+    def test_plots_lie_beside_the_page(self):
+        result = self.report(QUICKSTART)
+        folder = self.page.parent / "page-plots"
+        pictures = sorted(folder.glob("*.png"))
+        self.assertTrue(pictures, result.stderr)
+        for said in [str(folder), *(picture.stem for picture in pictures)]:
+            self.assertIn(said, result.stderr)
+
+    def test_two_runs_have_a_picture_of_their_comparison(self):
+        self.report(BASE, NEW)
+        names = sorted(path.name for path in (self.page.parent / "page-plots").iterdir())
+        self.assertEqual(names, ["comparison.json", "comparison.png", "comparison.svg"])
+
+    def test_without_the_scripts_there_is_a_page_and_a_warning(self):
+        program = self.scratch / "kvmark"  # not in a tree
+        shutil.copy(KVMARK, program)
+        result = subprocess.run([program, "report", QUICKSTART, "-o", self.page],
+                                capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("no plots: plots/plot.py is not beside this build", result.stderr)
+        self.assertEqual(len(data_of(self.page)["rows"]), 20)
+
+    # ---- what cannot be ----
+
+    def test_what_cannot_be_read_is_2_and_leaves_the_page_alone(self):
+        self.page.parent.mkdir()
+        self.page.write_text("the old page")
+        empty = self.scratch / "empty.jsonl"
+        empty.write_text("")
+        foreign = self.scratch / "foreign.jsonl"
+        foreign.write_text('{"schema": "other"}\n{"schema": "other"}\n')
+        for run, word in [(self.scratch / "none", "no such run"),
+                          (self.scratch, "records.jsonl is missing"),
+                          (empty, "holds no record"),
+                          (foreign, "foreign.jsonl:1")]:
+            result = self.report(QUICKSTART, run, "--no-plots", code=2)
+            self.assertIn(word, result.stderr)
+            self.assertEqual(self.page.read_text(), "the old page")
+        result = subprocess.run([KVMARK, "report"], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("RUN", result.stderr)
+
+    def test_a_page_that_cannot_be_written(self):
+        self.page = self.scratch
+        self.assertIn("is a folder", self.report(QUICKSTART, "--no-plots", code=2).stderr)
+        self.page = pathlib.Path("/dev/full")
+        self.assertIn("/dev/full", self.report(QUICKSTART, "--no-plots", code=3).stderr)
+
+    def test_a_torn_last_line_is_told(self):
+        torn = self.scratch / "torn.jsonl"
+        torn.write_text(QUICKSTART.read_text() + '{"schema": "kvm')
+        self.assertIn("cut off", self.report(torn, "--no-plots").stderr)
+        self.assertEqual(len(data_of(self.page)["rows"]), 20)
+
+    # ---- a run's own page ----
+
+    def run_smoke(self, name, *options):
+        program = self.scratch / "kvmark"  # without scripts: pictures are tested above
+        if not program.exists():
+            shutil.copy(KVMARK, program)
+        result = subprocess.run(
+            [program, "run", SOURCE / "configs/smoke.yaml", "-o", self.scratch / name, "--engine",
+             "contiguous,fp16", "--set", "workload.level=attention", *options],
+            capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def test_a_run_leaves_its_page(self):
+        result = self.run_smoke("run")
+        page = self.scratch / "run" / "report.html"
+        self.assertIn(f"page: {page}\n", result.stderr)
+        self.assertIn("no plots: ", result.stderr)
+        data = data_of(page)
+        self.assertEqual(data["title"], "smoke")
+        self.assertEqual([row["label"] for row in data["rows"]], ["contiguous", "fp16"])
+        self.assertTrue(data["runs"][0]["plan"]["plans"])
+
+    def test_no_report_leaves_page_and_plots_out(self):
+        result = self.run_smoke("run", "--no-report")
+        self.assertNotIn("page: ", result.stderr)
+        self.assertNotIn("plots", result.stderr)
+        self.assertFalse((self.scratch / "run" / "report.html").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
