@@ -90,7 +90,7 @@ kvmark.questions = (() => {
   function objection(row, path, budget) {
     if (row.status !== "ok") return `${row.status}: ${text(row.reason)}`;
     if (!(path in row.values)) return `has no ${metrics.get(path).title}`;
-    if (budget === null) return null;
+    if (budget === Infinity) return null;
     const needed = bytesOf(row);
     if (needed === undefined) return "its memory is not known";
     if (needed <= budget) return null;
@@ -145,10 +145,9 @@ kvmark.questions = (() => {
            `${bytes(weights)} of weights.`;
   }
 
-  // The answer in words.
-  function sentence(answer, budget) {
-    const { ranked, others, path } = answer;
-    const metric = metrics.get(path), limit = budget === null ? "" : bytes(budget);
+  // The answer in words; `limit` is the budget's text, "" for none.
+  function sentence(answer, limit) {
+    const { ranked, others, path } = answer, metric = metrics.get(path);
     if (ranked.length === 0) return nothingFits(others, limit);
     const [first, second] = ranked;
     const name = kvmark.engineInWords, value = (row) => quantity(metric, row.values[path]);
@@ -190,10 +189,10 @@ kvmark.questions = (() => {
 
   // ---- Showing it ----
 
-  // A budget as typed, in bytes; null for none, NaN for what is no amount.
+  // A budget as typed, in bytes; Infinity for none, NaN for what is no amount.
   function budgetOf(typed, unit) {
     const plain = typed.trim().replace(",", ".");
-    if (plain === "") return null;
+    if (plain === "") return Infinity;
     return /^\d*\.?\d+$|^\d+\.$/.test(plain) ? Number(plain) * UNITS[unit] : NaN;
   }
 
@@ -203,7 +202,7 @@ kvmark.questions = (() => {
     const weights = ranked.some((row) => row.values[WEIGHT_BYTES] > 0);
     const columns = [titleWithUnit(metric), "95 % interval", "KV reserved",
                      ...(weights ? ["weights", "together"] : []),
-                     ...(budget === null ? [] : ["of the budget"]),
+                     ...(budget < Infinity ? ["of the budget"] : []),
                      ...losses.map((loss) => titleWithUnit(metrics.get(loss)))];
     const head = el("tr", {}, el("th", { scope: "col" }, "rank"), el("th", { scope: "col", class: "name" }, "engine"),
                     ...columns.map((title) => el("th", { scope: "col" }, title)));
@@ -211,7 +210,7 @@ kvmark.questions = (() => {
       const cells = [figure(metric, row.values[path]), intervalText(row, path) ?? kvmark.NOTHING,
                      bytes(row.values[KV_BYTES]),
                      ...(weights ? [bytes(row.values[WEIGHT_BYTES]), bytes(bytesOf(row))] : []),
-                     ...(budget === null ? [] : [`${number(100 * bytesOf(row) / budget)} %`]),
+                     ...(budget < Infinity ? [`${number(100 * bytesOf(row) / budget)} %`] : []),
                      ...losses.map((loss) => figure(metrics.get(loss), row.values[loss]))];
       return el("tr", {}, el("td", {}, String(i + 1)), kvmark.engineHeader(row),
                 ...cells.map((cell) => el("td", {}, cell)));
@@ -299,7 +298,8 @@ kvmark.questions = (() => {
       return;
     }
     const answer = rank(rows, elsewhere, state.metric, budget);
-    byId("answer").textContent = sentence(answer, budget);
+    const limit = budget < Infinity ? `${number(budget / UNITS[state.unit])} ${state.unit}` : "";
+    byId("answer").textContent = sentence(answer, limit);
     refill(details, answer.ranked.length > 0 ? rankedTable(answer, budget) : null,
            othersList(answer.others), el("p", { class: "muted" }, countedText(rows)));
   }

@@ -144,7 +144,8 @@ kvmark.table = (() => {
     const isText = column === ENGINE || column === NOTES || column === RUN;
     return el("th", { scope: "col", "data-column": column.id, class: isText ? "text" : null, title: column.about,
                       "aria-sort": isSorted ? (state.descending ? "descending" : "ascending") : "none" },
-              el("button", { type: "button", class: "sort", onclick: () => sortBy(column.id) }, column.title,
+              el("button", { type: "button", class: "sort", onclick: () => sortBy(column.id) },
+                 el("span", { class: "title" }, column.title),
                  column.unit ? el("span", { class: "unit" }, column.unit) : null));
   }
 
