@@ -3,11 +3,15 @@
 kvmark.comparison = (() => {
   "use strict";
 
-  const { data, figure, number, metrics, text, plural, el, byId, checkbox, NOTHING } = kvmark;
+  const {data, figure, number, metrics, text, plural, el, byId, checkbox, NOTHING} = kvmark;
 
   // Told apart by a mark and a word as well as by colour; the worst first.
   const VERDICTS = {
-    worse: "✗", undecided: "?", better: "✓", same: "=", shown: "·",
+    worse: "✗",
+    undecided: "?",
+    better: "✓",
+    same: "=",
+    shown: "·",
   };
   const ORDER = Object.keys(VERDICTS);
 
@@ -19,10 +23,10 @@ kvmark.comparison = (() => {
   }
 
   function verdictCell(verdict) {
-    return el("td", { class: `text verdict ${verdict}` }, `${VERDICTS[verdict] ?? "?"} ${verdict}`);
+    return el("td", {class: `text verdict ${verdict}`}, `${VERDICTS[verdict] ?? "?"} ${verdict}`);
   }
 
-  function changeText({ change, change_interval: interval }) {
+  function changeText({change, change_interval: interval}) {
     const ends = interval ? ` [${percent(interval[0])}, ${percent(interval[1])}]` : "";
     return percent(change ?? NaN) + ends;
   }
@@ -30,51 +34,61 @@ kvmark.comparison = (() => {
   // A figure may be absent, and its metric unknown to this program.
   function side(found, value) {
     if (value === null || value === undefined) return NOTHING;
-    const { unit } = found, known = metrics.get(found.metric) ?? { unit };
-    return known.unit === "bytes" ? figure(known, value) : `${number(value)}${unit ? ` ${unit}` : ""}`;
+    const {unit} = found, known = metrics.get(found.metric) ?? {unit};
+    return known.unit === "bytes" ? figure(known, value)
+                                  : `${number(value)}${unit ? ` ${unit}` : ""}`;
   }
 
-  function thresholdText({ threshold }) {
+  function thresholdText({threshold}) {
     if (threshold === null || threshold === undefined) return NOTHING;
     return threshold === 0 ? "any" : `${number(100 * threshold)} %`;
   }
 
   function metricRow(one, found) {
-    const cells = [side(found, found.base), side(found, found.new), changeText(found), thresholdText(found)];
-    return el("tr", {}, el("th", { scope: "row", class: "name" }, one.label),
-              el("td", { class: "text" }, found.title), verdictCell(found.verdict),
-              ...cells.map((cell) => el("td", {}, cell)), el("td", { class: "text note" }, found.note));
+    const cells =
+        [side(found, found.base), side(found, found.new), changeText(found), thresholdText(found)];
+    return el("tr", {}, el("th", {scope: "row", class: "name"}, one.label),
+        el("td", {class: "text"}, found.title), verdictCell(found.verdict),
+        ...cells.map((cell) => el("td", {}, cell)), el("td", {class: "text note"}, found.note));
   }
 
   // The metrics of all cases with these verdicts, the worst first; cases stay in order.
   function judged(verdicts) {
-    const found = data.comparison.cases.flatMap((one) => one.metrics.map((metric) => ({ one, metric })));
-    return verdicts.flatMap((verdict) => found.filter(({ metric }) => metric.verdict === verdict));
+    const found =
+        data.comparison.cases.flatMap((one) => one.metrics.map((metric) => ({one, metric})));
+    return verdicts.flatMap((verdict) => found.filter(({metric}) => metric.verdict === verdict));
   }
 
   function table(verdicts) {
     const rows = judged(verdicts);
     if (rows.length === 0) return el("p", {}, "No metric is worse, better or undecided.");
-    const head = ["case", "metric", "verdict", "base", "new", "change", "threshold", "how it was decided"];
+    const head =
+        ["case", "metric", "verdict", "base", "new", "change", "threshold", "how it was decided"];
     const isText = new Set(["case", "metric", "verdict", "how it was decided"]);
-    return el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Cases and metrics" },
-              el("table", { id: "comparison-table" },
-                 el("thead", {}, el("tr", {}, ...head.map((title) =>
-                   el("th", { scope: "col", class: isText.has(title) ? "text" : null }, title)))),
-                 el("tbody", {}, ...rows.map(({ one, metric }) => metricRow(one, metric)))));
+    return el("div",
+        {class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Cases and metrics"},
+        el("table", {id: "comparison-table"},
+            el("thead", {},
+                el("tr", {},
+                    ...head.map(
+                        (title) => el("th",
+                            {scope: "col", class: isText.has(title) ? "text" : null}, title)))),
+            el("tbody", {}, ...rows.map(({one, metric}) => metricRow(one, metric)))));
   }
 
   function statusChanges() {
     const changed = data.comparison.cases.filter((one) => one.base_status !== one.status);
-    return changed.map((one) => el("li", { class: one.broke ? "worse" : null },
-      `${one.broke ? "✗ broke: " : ""}${one.label}: ${one.base_status} → ${one.status}` +
-      (one.reason ? `: ${one.reason}` : "")));
+    return changed.map(
+        (one) => el("li", {class: one.broke ? "worse" : null},
+            `${one.broke ? "✗ broke: " : ""}${one.label}: ${one.base_status} → ${one.status}` +
+                (one.reason ? `: ${one.reason}` : "")));
   }
 
   function oneSided() {
-    return data.comparison.one_sided.map((one) => el("li", {},
-      `${one.vanished ? "vanished" : "only"}${one.vanished ? " from the new side" : ` in the ${one.side}`}: ` +
-      `${one.label}${one.reason ? ` (${one.reason})` : ""}`));
+    return data.comparison.one_sided.map(({vanished, side: where, label, reason}) => {
+      const fate = vanished ? "vanished from the new side" : `only in the ${where}`;
+      return el("li", {}, `${fate}: ${label}${reason ? ` (${reason})` : ""}`);
+    });
   }
 
   function list(title, items) {
@@ -82,25 +96,28 @@ kvmark.comparison = (() => {
     return [el("h3", {}, title), el("ul", {}, ...items)];
   }
 
-  function countsText({ counts }) {
+  function countsText({counts}) {
     const parts = ["worse", "undecided", "better", "same"].map((word) => `${counts[word]} ${word}`);
     return `${plural(counts.cases, "case")}; metrics: ${parts.join(", ")}.`;
   }
 
   return {
     start() {
-      const { comparison } = data;
+      const {comparison} = data;
       if (!comparison) return;
       const place = el("div", {}, table(ORDER.slice(0, 3)));
-      const all = checkbox("comparison-all", "show metrics that are the same, or only shown, too", false,
-                           (on) => place.replaceChildren(table(on ? ORDER : ORDER.slice(0, 3))));
+      const all = checkbox("comparison-all", "show metrics that are the same, or only shown, too",
+          false, (on) => place.replaceChildren(table(on ? ORDER : ORDER.slice(0, 3))));
       byId("comparison").hidden = false;
-      byId("comparison-body").replaceChildren(
-        el("p", { class: "answer" }, text(comparison.verdict)),
-        el("p", { class: "muted" }, `Base: ${text(comparison.base)}. New: ${text(comparison.new)}. ${countsText(comparison)}`),
-        ...list("Changed status", statusChanges()), ...list("On one side only", oneSided()),
-        ...list("What differs around them", comparison.notes.map((note) => el("li", {}, note))),
-        el("h3", {}, "Cases and metrics"), el("div", { class: "controls" }, all), place);
+      byId("comparison-body")
+          .replaceChildren(el("p", {class: "answer"}, text(comparison.verdict)),
+              el("p", {class: "muted"},
+                  `Base: ${text(comparison.base)}. New: ${text(comparison.new)}. ${
+                      countsText(comparison)}`),
+              ...list("Changed status", statusChanges()), ...list("On one side only", oneSided()),
+              ...list(
+                  "What differs around them", comparison.notes.map((note) => el("li", {}, note))),
+              el("h3", {}, "Cases and metrics"), el("div", {class: "controls"}, all), place);
     },
   };
 })();

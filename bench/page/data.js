@@ -26,12 +26,12 @@ const kvmark = (() => {
   function byteUnit(largest) {
     const at = largest < 1024 ? 0 : Math.floor(Math.log2(largest) / 10);
     const index = Math.min(at, BYTE_UNITS.length - 1);
-    return { unit: BYTE_UNITS[index], size: 1024 ** index };
+    return {unit: BYTE_UNITS[index], size: 1024 ** index};
   }
 
   function bytes(value) {
     if (!Number.isFinite(value)) return NOTHING;
-    const { unit, size } = byteUnit(Math.abs(value));
+    const {unit, size} = byteUnit(Math.abs(value));
     return `${number(value / size)} ${unit}`;
   }
 
@@ -56,7 +56,8 @@ const kvmark = (() => {
   }
 
   function titleWithUnit(metric) {
-    return metric.unit && metric.unit !== "bytes" ? `${metric.title} (${metric.unit})` : metric.title;
+    return metric.unit && metric.unit !== "bytes" ? `${metric.title} (${metric.unit})`
+                                                  : metric.title;
   }
 
   // What `kvmark` found, whatever it is, as text.
@@ -95,7 +96,7 @@ const kvmark = (() => {
   function varyingKeys(rows, ...keys) {
     const all = distinct(rows.flatMap((row) => Object.keys(row.case)));
     return all.filter((key) => !keys.includes(key) &&
-                      distinct(rows.map((row) => row.case[key] ?? null)).length > 1);
+            distinct(rows.map((row) => row.case[key] ?? null)).length > 1);
   }
 
   function settingTitle(key) {
@@ -110,7 +111,7 @@ const kvmark = (() => {
 
   // "8160 + 32 tokens": prompt and generated.
   function lengthsText(row) {
-    const { prompt_len: prompt, gen_len: generated } = row.case;
+    const {prompt_len: prompt, gen_len: generated} = row.case;
     if (prompt === undefined || generated === undefined) return text(row.context);
     return prompt > 0 ? `${prompt} + ${generated} tokens` : `${generated} tokens from empty`;
   }
@@ -132,8 +133,10 @@ const kvmark = (() => {
     const node = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
       if (value === null || value === undefined || value === false) continue;
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else node.setAttribute(name, value === true ? "" : value);
+      if (name.startsWith("on"))
+        node.addEventListener(name.slice(2), value);
+      else
+        node.setAttribute(name, value === true ? "" : value);
     }
     node.append(...children.filter((child) => child !== null && child !== undefined));
     return node;
@@ -147,16 +150,15 @@ const kvmark = (() => {
   // compared as text.
   function choice(id, title, options, chosen, onchange) {
     if (options.length === 1) {
-      return el("div", { class: "control" }, el("span", { class: "label" }, title),
-                el("span", { class: "fixed", id }, options[0].text));
+      return el("div", {class: "control"}, el("span", {class: "label"}, title),
+          el("span", {class: "fixed", id}, options[0].text));
     }
-    const select = el("select", { id, onchange: () => onchange(select.value) });
+    const select = el("select", {id, onchange: () => onchange(select.value)});
     for (const option of options) {
-      select.append(el("option", { value: option.value,
-                                   selected: String(option.value) === String(chosen) },
-                       option.text));
+      select.append(el("option",
+          {value: option.value, selected: String(option.value) === String(chosen)}, option.text));
     }
-    return el("div", { class: "control" }, el("label", { for: id }, title), select);
+    return el("div", {class: "control"}, el("label", {"for": id}, title), select);
   }
 
   // Puts other children into a node; focus stays on the control of the same id.
@@ -167,12 +169,39 @@ const kvmark = (() => {
   }
 
   function checkbox(id, title, checked, onchange) {
-    const box = el("input", { type: "checkbox", id, checked, onchange: () => onchange(box.checked) });
-    return el("label", { class: "check", for: id }, box, " ", title);
+    const listener = () => onchange(box.checked);
+    const box = el("input", {type: "checkbox", id, checked, onchange: listener});
+    return el("label", {class: "check", "for": id}, box, " ", title);
   }
 
-  return { data, metrics, settings, NOTHING, number, bytes, byteUnit, figure, quantity, intervalText,
-           titleWithUnit, text, plural, listed, ENGINE_KEYS, LENGTH_KEYS, caseWithout, distinct,
-           varyingKeys, settingTitle, runName, lengthsText, engineInWords, el, byId, refill,
-           choice, checkbox };
+  return {
+    data,
+    metrics,
+    settings,
+    NOTHING,
+    number,
+    bytes,
+    byteUnit,
+    figure,
+    quantity,
+    intervalText,
+    titleWithUnit,
+    text,
+    plural,
+    listed,
+    ENGINE_KEYS,
+    LENGTH_KEYS,
+    caseWithout,
+    distinct,
+    varyingKeys,
+    settingTitle,
+    runName,
+    lengthsText,
+    engineInWords,
+    el,
+    byId,
+    refill,
+    choice,
+    checkbox
+  };
 })();
