@@ -42,6 +42,14 @@ kvmark.charts = (() => {
       when: overContexts("latency.attend_ms.p50"),
       set: {view: "axes", x: "context", y: "latency.attend_ms.p50", xlog: true, ylog: true}
     },
+    ...["kv_heads", "batch", "threads"]
+        .filter((key) => axisNames().settings.includes(key))
+        .map((key) => ({
+          title: `attention time against ${kvmark.settingTitle(key)}`,
+          when: (rows) => places(along(rows.filter(has("latency.attend_ms.p50")), axisOf(key)),
+                              axisOf(key)) > 1,
+          set: {view: "axes", x: key, y: "latency.attend_ms.p50", xlog: true, ylog: true}
+        })),
     {
       title: "KV bytes against context",
       when: overContexts("memory.kv_reserved_bytes"),
@@ -96,9 +104,10 @@ kvmark.charts = (() => {
     return Object.entries(set).every(([key, value]) => key.endsWith("log") || state[key] === value);
   }
 
-  // Goes to a group that has what the view shows, if this one has not.
+  // Goes to a group that has what the view shows, if this one has not; along another axis the
+  // context is chosen anew.
   function showView({when, set}) {
-    Object.assign(state, set);
+    Object.assign(state, set, set.x ? {lengths: null} : {});
     if (!when(inGroup(state.group))) {
       state.group = data.groups.findIndex((_, group) => when(inGroup(group)));
     }
@@ -109,15 +118,22 @@ kvmark.charts = (() => {
 
   const lengthsOf = (row) => `${row.case.prompt_len} ${row.case.gen_len}`;
 
-  // Rows of the chosen group; where the axis is a setting that parts groups, those of its
-  // neighbours along it too.
-  function rowsAlongAxis() {
-    const rows = inGroup(state.group);
-    const axis = state.view === "axes" && axisOf(state.x);
-    if (!axis || axis.path || state.x === "context" || rows.length === 0) return rows;
+  // The rows of a group; where the axis is a setting that parts groups, those of its neighbours
+  // along it too.
+  function along(rows, axis) {
+    if (axis.path || axis.name === "context" || rows.length === 0) return rows;
     const apart = [...kvmark.ENGINE_KEYS, ...kvmark.LENGTH_KEYS, ...axis.keys];
     const like = kvmark.caseWithout(rows[0], ...apart);
     return counted.filter((row) => kvmark.caseWithout(row, ...apart) === like);
+  }
+
+  function places(rows, axis) {
+    return distinct(rows.map(axis.of)).length;
+  }
+
+  function offeredRows() {
+    const rows = inGroup(state.group);
+    return state.view === "axes" ? along(rows, axisOf(state.x)) : rows;
   }
 
   function choosesContext() {
@@ -128,14 +144,25 @@ kvmark.charts = (() => {
     const first = new Map();
     for (const row of rows)
       if (!first.has(lengthsOf(row))) first.set(lengthsOf(row), row);
-    const options = [...first].sort(([, a], [, b]) => a.context - b.context).map(([value,
-      row]) => ({value, text: kvmark.lengthsText(row)}));
+    const byContext = [...first].sort(([, a], [, b]) => a.context - b.context);
+    const options = byContext.map(([value, row]) => ({value, text: kvmark.lengthsText(row)}));
     if (state.view === "axes" && options.length > 1) options.push({value: ALL, text: "all"});
     return options;
   }
 
+  // The longest context; along a setting, of those with most places.
+  function usualLengths() {
+    const rows = [...offeredRows()].sort((a, b) => b.context - a.context);
+    if (state.view !== "axes" || rows.length === 0)
+      return rows.length > 0 ? lengthsOf(rows[0]) : null;
+    const count = (lengths) =>
+        places(rows.filter((row) => lengthsOf(row) === lengths), axisOf(state.x));
+    const all = distinct(rows.map(lengthsOf));
+    return all.reduce((best, lengths) => count(lengths) > count(best) ? lengths : best);
+  }
+
   function chosenRows() {
-    const rows = rowsAlongAxis();
+    const rows = offeredRows();
     if (!choosesContext() || state.lengths === ALL) return rows;
     return rows.filter((row) => lengthsOf(row) === state.lengths);
   }
@@ -201,10 +228,8 @@ kvmark.charts = (() => {
       ...axisChoices()
     ];
     if (choosesContext()) {
-      const options = lengthOptions(rowsAlongAxis());
-      if (!options.some(({value}) => value === state.lengths)) {
-        state.lengths = options.filter(({value}) => value !== ALL).pop()?.value ?? null;
-      }
+      const options = lengthOptions(offeredRows());
+      if (!options.some(({value}) => value === state.lengths)) state.lengths = usualLengths();
       if (options.length > 0) {
         parts.push(choice(
             "chart-lengths", "Context", options, state.lengths, (value) => set({lengths: value})));

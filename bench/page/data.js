@@ -109,6 +109,11 @@ const kvmark = (() => {
     return run.role ? `${run.role}: ${run.name}` : run.name;
   }
 
+  // Where a row's name needs its run: "base" or "new" says it in a comparison.
+  function runMark(index) {
+    return data.runs[index]?.role ?? runName(index);
+  }
+
   // "8160 + 32 tokens": prompt and generated.
   function lengthsText(row) {
     const {prompt_len: prompt, gen_len: generated} = row.case;
@@ -196,6 +201,7 @@ const kvmark = (() => {
     varyingKeys,
     settingTitle,
     runName,
+    runMark,
     lengthsText,
     engineInWords,
     el,

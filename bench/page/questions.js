@@ -22,10 +22,8 @@ kvmark.questions = (() => {
   } = kvmark;
 
   const UNITS = {MiB: 2 ** 20, GiB: 2 ** 30};
-  const RANKED_BY_DEFAULT = [
-    "throughput.decode_tok_per_s", "latency.tpot_ms.p50", "latency.attend_ms.p50",
-    "counters.instructions_per_step"
-  ];
+  const RANKED_BY_DEFAULT =
+      ["latency.tpot_ms.p50", "throughput.decode_tok_per_s", "counters.instructions_per_step"];
   const KV_BYTES = "memory.kv_reserved_bytes";
   const WEIGHT_BYTES = "memory.weight_bytes";
   const LOSSES =
@@ -35,11 +33,13 @@ kvmark.questions = (() => {
 
   const NARROWER = [...kvmark.ENGINE_KEYS, ...kvmark.LENGTH_KEYS, "batch", "threads"];
 
-  // The shape and level of a row, and what else tells the settings of this page apart.
-  function settingText(row, varying) {
+  const SAID = ["model", "level", "layers", "heads", "kv_heads", "head_dim"];
+
+  // The shape and level of a row, and what else tells the settings of its model apart.
+  function settingText(row) {
     const {model, heads, kv_heads: kvHeads, head_dim: headDim, layers, level} = row.case;
-    const said = ["model", "heads", "kv_heads", "head_dim", "layers", "level"];
-    const rest = varying.filter((key) => !said.includes(key))
+    const ofModel = data.rows.filter((other) => other.case.model === model);
+    const rest = kvmark.varyingKeys(ofModel, ...NARROWER, ...SAID)
                      .map((key) => `${kvmark.settingTitle(key)} ${text(row.case[key])}`);
     return [
       `${text(model)}, level ${text(level)}`, plural(layers ?? 0, "layer"),
@@ -49,7 +49,6 @@ kvmark.questions = (() => {
 
   // What is chosen, in this order: `of` tells options apart, `sortedBy` orders them; `last` begins
   // with the last one, else with the first.
-  const varying = kvmark.varyingKeys(data.rows, ...NARROWER);
   const CHOICES = [
     {
       id: "run",
@@ -62,13 +61,13 @@ kvmark.questions = (() => {
       id: "setting",
       title: "Model",
       of: (row) => kvmark.caseWithout(row, ...NARROWER),
-      name: (row) => settingText(row, varying)
+      name: settingText
     },
     {
       id: "lengths",
       title: "Context (prompt + generated)",
       of: (row) => kvmark.LENGTH_KEYS.map((key) => row.case[key]).join(" "),
-      name: (row, among) => contextText(row, among),
+      name: contextText,
       sortedBy: (row) => row.case.seq_len ?? row.context,
       last: true
     },
@@ -118,11 +117,9 @@ kvmark.questions = (() => {
         (metric) => metric.better !== "none" && rows.some((row) => metric.path in row.values));
   }
 
-  // One that tells how sure it is goes before one that does not.
-  function defaultMetric(offered, rows) {
-    const usual = RANKED_BY_DEFAULT.filter((path) => offered.some((m) => m.path === path));
-    return usual.find((path) => rows.some((row) => path in row.intervals)) ?? usual[0] ??
-        offered[0]?.path;
+  function defaultMetric(offered) {
+    const isOffered = (path) => offered.some((metric) => metric.path === path);
+    return RANKED_BY_DEFAULT.find(isOffered) ?? offered[0]?.path ?? null;
   }
 
   // Bytes that the budget must hold: the reserved KV cache, and the weights where there are some.
@@ -228,15 +225,15 @@ kvmark.questions = (() => {
     const metric = metrics.get(path), [first] = ranked;
     const names = listed([first, ...near].map(kvmark.engineInWords));
     const where = limit ? ` of those that fit into ${limit}` : "";
-    const best = quantity(metric, first.values[path]);
+    const best = quantity(metric, first.values[path]), name = kvmark.engineInWords(first);
     if (!metric.noisy) return `${names} are equal${where}: ${metric.title} ${best}.`;
-    if (!first.intervals[path] || !near.every((row) => row.intervals[path])) {
-      return `Not decided between ${names}${where}: ${metric.title} ` +
-          `${listed([first, ...near].map((row) => figure(metric, row.values[path])))} ` +
-          `${metric.unit}, of ${roundsText([first, ...near])} without an interval.`;
+    if (first.intervals[path] && near.every((row) => row.intervals[path])) {
+      return `Not decided between ${names}${where}: their intervals of ${metric.title} overlap; ` +
+          `${name} came out at ${best}.`;
     }
-    return `Not decided between ${names}${where}: their intervals of ${metric.title} overlap; ` +
-        `${kvmark.engineInWords(first)} came out at ${best}.`;
+    const others = listed(near.map((row) => quantity(metric, row.values[path])));
+    return `${name} came out first${where}: ${metric.title} ${best}, against ${others}. ` +
+        `${roundsText([first, ...near])} without an interval: not decided between ${names}.`;
   }
 
   function nothingFits(others, limit) {
@@ -354,7 +351,7 @@ kvmark.questions = (() => {
     const {controls, rows} = narrowed();
     const offered = rankableMetrics(rows);
     if (!offered.some((metric) => metric.path === state.metric)) {
-      state.metric = defaultMetric(offered, rows) ?? null;
+      state.metric = defaultMetric(offered);
     }
     const options = offered.map((metric) => ({
       value: metric.path,

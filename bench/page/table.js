@@ -91,14 +91,14 @@ kvmark.table = (() => {
     id: "run",
     title: "run",
     of: (row) => row.run,
-    cell: (row) => el("td", {class: "text"}, kvmark.runName(row.run))
+    cell: (row) => el("td", {class: "text"}, kvmark.runMark(row.run))
   };
   const CONTEXT = {
     id: "context",
     title: "context",
-    about: "prompt + generated tokens",
+    unit: "prompt + generated",
     of: (row) => row.case.seq_len ?? row.context,
-    cell: (row) => el("td", {}, kvmark.lengthsText(row))
+    cell: (row) => el("td", {}, `${text(row.case.prompt_len)} + ${text(row.case.gen_len)}`)
   };
   const STATUS = {id: "status", title: "status", of: (row) => row.status, cell: statusCell};
   const NOTES = {

@@ -34,7 +34,7 @@ kvmark.views = (() => {
   }
 
   function headOf(row) {
-    const run = severalRuns ? `, ${kvmark.runName(row.run)}` : "";
+    const run = severalRuns ? `, ${kvmark.runMark(row.run)}` : "";
     return `${nameOf(row)} at ${kvmark.lengthsText(row)}${run}`;
   }
 
@@ -44,27 +44,25 @@ kvmark.views = (() => {
 
   // ---- Axes that a row has a place on ----
 
-  const SHAPE_KEYS = ["heads", "kv_heads", "d_model", "head_dim", "ffn", "layers"];
+  // What changes together when heads do, and what follows from other settings.
+  const SHAPE_KEYS = ["heads", "kv_heads", "head_dim", "d_model", "ffn"];
+  const FOLLOWERS = ["layers", "d_model", "ffn", "seq_len", "max_seq_len"];
 
-  // {title, of, path, metric, keys, inHead}: `of` gives a row's place, `path` is that of a metric,
-  // `keys` are those of the case that change along the axis; `inHead`: a point's head says where.
+  // {name, title, of, path, metric, keys, own}: `of` gives a row's place. Of a metric, `path` and
+  // `metric`; of a setting, `keys` of the case that may change along the axis, and `own`, those
+  // that are its place.
   function axisOf(name) {
     const metric = metrics.get(name);
     if (metric) {
-      return {
-        title: titleWithUnit(metric),
-        path: name,
-        metric,
-        keys: [],
-        of: (row) => row.values[name]
-      };
+      const of = (row) => row.values[name];
+      return {name: metric.title, title: titleWithUnit(metric), of, path: name, metric};
     }
     if (name === "context") {
-      const of = (row) => row.context;
-      return {title: "context (tokens)", keys: kvmark.LENGTH_KEYS, of, inHead: true};
+      const keys = kvmark.LENGTH_KEYS, own = ["prompt_len", "seq_len"];
+      return {name, title: "context (tokens)", of: (row) => row.context, keys, own};
     }
-    const keys = SHAPE_KEYS.includes(name) ? SHAPE_KEYS : [name];
-    return {title: kvmark.settingTitle(name), keys, of: (row) => row.case[name]};
+    const title = kvmark.settingTitle(name), keys = SHAPE_KEYS.includes(name) ? SHAPE_KEYS : [name];
+    return {name: title, title, of: (row) => row.case[name], keys, own: [name]};
   }
 
   // Names of the axes: settings that differ between rows, and metrics.
@@ -88,28 +86,34 @@ kvmark.views = (() => {
 
   // ---- Rows → series ----
 
-  // An engine's rows, parted by as few settings as make each place on the axis unique.
+  // An engine's rows in parts, each with one row at most at a place of the axis: parted by run,
+  // then by as many settings as it takes.
   function parted(rows, axis) {
-    const unique = (parts) =>
-        parts.every((part) => kvmark.distinct(part.map(axis.of)).length === part.length);
+    const settings = kvmark.varyingKeys(rows, ...kvmark.ENGINE_KEYS, ...axis.own)
+                         .sort((a, b) => FOLLOWERS.indexOf(a) - FOLLOWERS.indexOf(b))
+                         .map((key) => ({
+                           of: (row) => row.case[key],
+                           name: (row) => `${kvmark.settingTitle(key)} ${text(row.case[key])}`
+                         }));
+    const run = {of: (row) => row.run, name: (row) => kvmark.runMark(row.run)};
     let parts = [{name: "", rows}];
-    if (severalRuns) {
-      parts = kvmark.distinct(rows.map((row) => row.run)).map((run) => ({
-        name: `, ${kvmark.runName(run)}`,
-        rows: rows.filter((row) => row.run === run)
-      }));
-    }
-    const keys = kvmark.varyingKeys(
-        rows, ...kvmark.ENGINE_KEYS, ...axis.keys.filter((key) => key !== "gen_len"));
-    for (const key of keys) {
-      if (unique(parts.map((part) => part.rows))) break;
-      parts = parts.flatMap(
-          (part) => kvmark.distinct(part.rows.map((row) => row.case[key])).map((value) => ({
-            name: `${part.name}, ${kvmark.settingTitle(key)} ${text(value)}`,
-            rows: part.rows.filter((row) => row.case[key] === value)
-          })));
+    if (severalRuns) parts = split(parts, run);
+    for (const setting of settings) {
+      if (parts.every((part) => isUnique(part.rows, axis))) break;
+      parts = split(parts, setting);
     }
     return parts;
+  }
+
+  function isUnique(rows, axis) {
+    return kvmark.distinct(rows.map(axis.of)).length === rows.length;
+  }
+
+  function split(parts, {of, name}) {
+    return parts.flatMap((part) => kvmark.distinct(part.rows.map(of)).map((value) => {
+      const rows = part.rows.filter((row) => of(row) === value);
+      return {name: `${part.name}, ${name(rows[0])}`, rows};
+    }));
   }
 
   function byEngine(rows) {
@@ -155,7 +159,7 @@ kvmark.views = (() => {
     });
     const at = x.path ? null : kvmark.distinct(placed.map(x.of)).sort((a, b) => a - b);
     return {
-      title: `${y.title} against ${x.title}`,
+      title: `${y.name} against ${x.name}`,
       left: rows.length - placed.length,
       x: {title: xUnit.title, log: xlog, at},
       y: {title: yUnit.title, log: ylog},
@@ -169,7 +173,7 @@ kvmark.views = (() => {
     const placed =
         rows.filter((row) => Number.isFinite(axis.of(row)) && (!ylog || axis.of(row) > 0));
     const {title, size} = inUnits(axis, placed);
-    const name = (row) => nameOf(row) + (severalRuns ? `, ${kvmark.runName(row.run)}` : "");
+    const name = (row) => nameOf(row) + (severalRuns ? `, ${kvmark.runMark(row.run)}` : "");
     const points = placed.map((row, i) => ({
       x: axis.of(row) / size,
       y: i,
@@ -179,7 +183,7 @@ kvmark.views = (() => {
       tip: [...metricLines(row, yName), ...rowLines(row)],
     }));
     return {
-      title: `${axis.title} by engine`,
+      title: `${axis.name}, by engine`,
       bars: true,
       left: rows.length - placed.length,
       x: {title, log: ylog},

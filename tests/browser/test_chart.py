@@ -12,9 +12,9 @@ class ChartTest(PageTest):
     def test_every_view_draws(self):
         titles = self.texts("#views button")
         self.assertEqual(titles, ["time against tokens", "attention time against context",
-                                  "KV bytes against context", "loss against bits",
-                                  "fraction of the ceiling", "step times", "memory over tokens",
-                                  "choose axes"])
+                                  "attention time against batch", "KV bytes against context",
+                                  "loss against bits", "fraction of the ceiling", "step times",
+                                  "memory over tokens", "choose axes"])
         for title in titles:
             with self.subTest(title):
                 self.show_view(title)
