@@ -5,33 +5,32 @@ kvmark.parts = (() => {
 
   const {el} = kvmark;
 
-  // ---- An engine looks as in the pictures of plots/style.py ----
+  // ---- An engine looks as in the pictures of plots/style.py, as far as Chart.js has its marks
+  // ----
 
   // Okabe & Ito's palette, safe for colour-blind readers.
-  const BLUE = "#0072B2", ORANGE = "#E69F00", GREEN = "#009E73", RED = "#D55E00",
-        PURPLE = "#CC79A7", SKY = "#56B4E9", BROWN = "#8C6D31";
+  const ORANGE = "#E69F00";
+  const FAMILIES = {
+    f32: "#0072B2",
+    f16: "#009E73",
+    bf16: "#56B4E9",
+    fp8: "#8C6D31",
+    int8: "#D55E00",
+    int4: "#CC79A7"
+  };
+  const OTHERS = ["#882255", "#999933", "#44AA99", "#332288"];  // K and V in different formats
 
+  const CIRCLE = {pointStyle: "circle", glyph: "●"};
   const MARKERS = {
-    circle: {pointStyle: "circle", glyph: "●"},
-    square: {pointStyle: "rect", glyph: "■"},
-    up: {pointStyle: "triangle", glyph: "▲"},
-    down: {pointStyle: "triangle", rotation: 180, glyph: "▼"},
-    plus: {pointStyle: "cross", glyph: "✚"},
-    diamond: {pointStyle: "rectRot", glyph: "◆"},
-    cross: {pointStyle: "crossRot", glyph: "✖"},
-    star: {pointStyle: "star", glyph: "✱"},
+    "f32": {pointStyle: "rect", glyph: "■"},
+    "f16": {pointStyle: "triangle", glyph: "▲"},
+    "bf16": {pointStyle: "triangle", pointRotation: 180, glyph: "▼"},
+    "fp8:e4m3": {pointStyle: "cross", glyph: "✚"},
+    "int8:g32": {pointStyle: "rectRot", glyph: "◆"},
+    "int8:g64": {pointStyle: "rectRounded", glyph: "▬"},
+    "int4:g32": {pointStyle: "crossRot", glyph: "✖"},
+    "int4:g64": {pointStyle: "star", glyph: "✱"},
   };
-
-  const CODECS = {
-    f32: [BLUE, "square"],
-    f16: [GREEN, "up"],
-    bf16: [SKY, "down"],
-    fp8: [BROWN, "plus"],
-    int8: [RED, "diamond"],
-    int4: [PURPLE, "cross"],
-  };
-  const PAGED_F32 = [ORANGE, "circle"];
-  const OTHERS = [SKY, BROWN, PURPLE, GREEN];
 
   // CRC-32 of a text, as plots/style.py uses it to choose among the other colours.
   function crc32(string) {
@@ -43,25 +42,55 @@ kvmark.parts = (() => {
     return ~crc >>> 0;
   }
 
-  // {color, dash, pointStyle, rotation, glyph} of an engine's canonical name; color is null for the
-  // colour of text.
-  function look(engine) {
-    const [layout, format = ""] = engine.split("/");
-    if (layout === "recompute") return {color: null, dash: [], ...MARKERS.circle};
-    const codec = format.split(":")[0], paged = layout.startsWith("paged");
-    const [color, marker] = paged && codec === "f32"
-        ? PAGED_F32
-        : CODECS[codec] ?? [OTHERS[crc32(engine) % OTHERS.length], "star"];
-    return {color, dash: paged ? [6, 4] : [], ...MARKERS[marker]};
+  // Short, mixed or dotted dashes for small, middle and large pages.
+  function pageDash(layout) {
+    const block = Number(layout.replace(/\D/g, "")) || 16;
+    if (block <= 32) return [6, 4];
+    return block <= 256 ? [8, 3, 2, 3] : [2, 3];
+  }
+
+  // {color, dash, hollow, pointStyle, pointRotation, glyph} of an engine's canonical name: the
+  // family of the format gives the colour, other shades where it is paged; the format the marker,
+  // hollow with a zero point; the layout the line.
+  function look(engine, colours = theme()) {
+    const [layout, codec = "", policy] = engine.split("/");
+    if (layout === "recompute") return {color: colours.text, dash: [], hollow: false, ...CIRCLE};
+    const base = codec.replace(/:asym$/, ""), paged = layout.startsWith("paged");
+    const family = FAMILIES[base.split(":")[0]] ?? OTHERS[crc32(codec) % OTHERS.length];
+    const plain = paged && base === "f32" ? ORANGE : family;
+    const share = colours.isDark ? 0.15 : 0, ofPages = plain === family ? 0.35 : 0;
+    return {
+      color: mixed(plain, colours.isDark ? 255 : 0, share + (paged ? ofPages : 0)),
+      dash: paged  ? pageDash(layout)
+          : policy ? [8, 2, 2, 2, 2, 2]
+                   : [],
+      hollow: base !== codec,
+      ...(MARKERS[base] ?? CIRCLE)
+    };
+  }
+
+  // "#rrggbb" with a share of black (0) or white (255).
+  function mixed(colour, end, share) {
+    const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+    const part = (value) => Math.round((1 - share) * value + share * end);
+    return `#${parts.map((value) => part(value).toString(16).padStart(2, "0")).join("")}`;
   }
 
   // A piece of line with the engine's marker, for lists.
   function swatch(engine) {
-    const {color, dash, glyph} = look(engine);
+    const {dash, glyph} = look(engine);
     const line = () => el("span", {class: dash.length > 0 ? "line dashed" : "line"});
-    const node = el("span", {class: "swatch", "aria-hidden": "true"}, line(), glyph, line());
-    if (color) node.style.color = color;
+    const node = el("span", {class: "swatch", "data-engine": engine, "aria-hidden": "true"}, line(),
+        glyph, line());
+    node.style.color = look(engine).color;
     return node;
+  }
+
+  // After the page has turned dark or light.
+  function recolourSwatches() {
+    for (const node of document.querySelectorAll(".swatch")) {
+      node.style.color = look(node.dataset.engine).color;
+    }
   }
 
   // ---- The colours of the page, light or dark ----
@@ -76,7 +105,8 @@ kvmark.parts = (() => {
       paper: colour("--paper"),
       worse: colour("--worse"),
       better: colour("--better"),
-      undecided: colour("--undecided")
+      undecided: colour("--undecided"),
+      isDark: style.colorScheme === "dark"
     };
   }
 
@@ -208,7 +238,7 @@ kvmark.parts = (() => {
   // ---- A chart ----
 
   // view: {title, x, y, bars, series}; x and y are axes as in scale(), bars lie on their side.
-  // series: {name, engine, points, line, hollow, stepped, thin, dash, colors, base, bar}; the last
+  // series: {name, engine, points, line, pale, stepped, thin, dash, colors, base, bar}; the last
   // three are of bars. points: {x, y, xlo, xhi, ylo, yhi, head, tip, engine, plain}: head and tip
   // are what hovering shows, plain ones have no marker. Returns the configuration for Chart.
   function configuration(view) {
@@ -247,16 +277,12 @@ kvmark.parts = (() => {
   }
 
   function dataset(series, view, colours) {
-    const {color, dash, pointStyle, rotation} = look(series.engine);
-    const stroke = series.color ?? color ?? colours.text;
     const common = {label: series.name, data: series.points};
     if (view.bars) {
-      const fill =
-          series.colors ?? series.points.map((point) => look(point.engine).color ?? colours.text);
+      const ofEngines = () => series.points.map((point) => look(point.engine, colours).color);
       return {
         ...common,
-        backgroundColor: fill,
-        borderColor: colours.text,
+        backgroundColor: series.colors ?? ofEngines(),
         errorColor: colours.text,
         barPercentage: 0.8,
         categoryPercentage: 0.85,
@@ -266,24 +292,24 @@ kvmark.parts = (() => {
         ...series.bar
       };
     }
-    const radius = series.thin ? 0 : 4.5;
+    const {color, dash, hollow, pointStyle, pointRotation} = look(series.engine, colours);
+    const stroke = series.pale ? `${color}80` : color;
     return {
       ...common,
       borderColor: stroke,
+      backgroundColor: hollow ? colours.paper : stroke,
       showLine: series.line,
-      backgroundColor: series.hollow ? colours.paper : stroke,
       borderDash: series.dash ?? dash,
       borderWidth: series.thin ? 1.2 : 1.8,
       pointStyle,
-      pointRotation: rotation ?? 0,
+      pointRotation,
       pointBorderWidth: 1.8,
-      tension: 0,
-      stepped: series.stepped ?? false,
-      pointRadius: series.points.map((point) => point.plain ? 0 : radius),
+      stepped: series.stepped,
+      pointRadius: series.points.map((point) => series.thin || point.plain ? 0 : 4.5),
       pointHoverRadius: 7,
       pointHitRadius: 12
     };
   }
 
-  return {look, swatch, theme, configuration, tickText};
+  return {look, swatch, recolourSwatches, theme, configuration};
 })();

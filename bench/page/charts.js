@@ -289,7 +289,7 @@ kvmark.charts = (() => {
           view.left === 1 ? "is" : "are"} left out.`);
     }
     if (hidden > 0) notes.push(`${plural(hidden, "engine")} switched off.`);
-    if (view.series.some(({hollow}) => hollow)) notes.push("Hollow markers: base.");
+    if (view.series.some(({pale}) => pale)) notes.push("Pale: base.");
     if (points.some(({xlo, ylo}) => xlo !== undefined || ylo !== undefined)) {
       notes.push(state.view === "ratios" ? "Error bars: intervals of the change."
                                          : "Error bars: 95 % intervals.");
@@ -329,11 +329,15 @@ kvmark.charts = (() => {
 
   // Paper is white, whatever the screen was.
   function followLight() {
-    const printing = (on) => () => {
-      document.documentElement.classList.toggle("printing", on);
+    const repaint = () => {
+      kvmark.parts.recolourSwatches();
       draw();
     };
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+    const printing = (on) => () => {
+      document.documentElement.classList.toggle("printing", on);
+      repaint();
+    };
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
     addEventListener("beforeprint", printing(true));
     addEventListener("afterprint", printing(false));
   }

@@ -99,8 +99,10 @@ const kvmark = (() => {
             distinct(rows.map((row) => row.case[key] ?? null)).length > 1);
   }
 
+  // Where two settings have the same title, the key tells them apart.
   function settingTitle(key) {
-    return settings.get(key)?.title ?? key;
+    const title = settings.get(key)?.title ?? key;
+    return data.settings.filter((setting) => setting.title === title).length > 1 ? key : title;
   }
 
   function runName(index) {

@@ -7,7 +7,7 @@ kvmark.views = (() => {
   const counted = data.rows.filter((row) => row.counts);
   const severalRuns = data.runs.length > 1;
 
-  // Both runs of a comparison look alike but for hollow markers.
+  // Both runs of a comparison look alike, but the base is pale.
   const isBase = (row) => data.runs[row.run]?.role === "base";
 
   // ---- What hovering shows ----
@@ -65,10 +65,11 @@ kvmark.views = (() => {
     return {name: title, title, of: (row) => row.case[name], keys, own: [name]};
   }
 
-  // Names of the axes: settings that differ between rows, and metrics.
+  // Names of the axes: settings that differ between rows, and metrics. "context" is how much a row
+  // has seen, never the most that its model can.
   function axisNames() {
     const numeric =
-        kvmark.varyingKeys(counted, ...kvmark.ENGINE_KEYS, ...kvmark.LENGTH_KEYS)
+        kvmark.varyingKeys(counted, ...kvmark.ENGINE_KEYS, ...kvmark.LENGTH_KEYS, "context")
             .filter((key) => counted.every((row) => typeof (row.case[key] ?? 0) === "number"));
     const several = kvmark.distinct(counted.map((row) => row.context)).length > 1;
     return {
@@ -153,7 +154,7 @@ kvmark.views = (() => {
         engine,
         name: nameOf(own[0]) + part.name,
         line: !x.path,
-        hollow: isBase(part.rows[0]),
+        pale: isBase(part.rows[0]),
         points: part.rows.map(point).sort((a, b) => a.x - b.x),
       }));
     });
@@ -198,7 +199,7 @@ kvmark.views = (() => {
       engine: row.engine,
       name: headOf(row),
       line: true,
-      hollow: isBase(row),
+      pale: isBase(row),
       points: points.map((point) => ({...point, head: headOf(row)})),
       ...changes
     };

@@ -38,7 +38,7 @@ class ComparisonTest(PageTest):
     def test_both_runs_are_in_the_charts_and_the_question(self):
         self.show_view("step times")
         self.assertEqual(len(self.series()), 10)
-        self.assertIn("Hollow markers: base.", self.find("#chart-note").text)
+        self.assertIn("Pale: base.", self.find("#chart-note").text)
         self.assertEqual(len(self.texts("#ranking tbody tr")), 5)
         self.choose("#ask-run", "base")
         self.assertIn("against 3.125 ms", self.find("#answer").text)
