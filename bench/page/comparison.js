@@ -59,20 +59,18 @@ kvmark.comparison = (() => {
     return verdicts.flatMap((verdict) => found.filter(({metric}) => metric.verdict === verdict));
   }
 
+  const HEADINGS = [
+    ["case", "name"], ["metric", "text"], ["verdict", "text"], ["base"], ["new"], ["change"],
+    ["threshold"], ["how it was decided", "text"]
+  ];
+
   function table(verdicts) {
     const rows = judged(verdicts);
     if (rows.length === 0) return el("p", {}, "No metric is worse, better or undecided.");
-    const head =
-        ["case", "metric", "verdict", "base", "new", "change", "threshold", "how it was decided"];
-    const isText = new Set(["case", "metric", "verdict", "how it was decided"]);
+    const head = HEADINGS.map(([title, kind]) => el("th", {scope: "col", class: kind}, title));
     return el("div",
         {class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Cases and metrics"},
-        el("table", {id: "comparison-table"},
-            el("thead", {},
-                el("tr", {},
-                    ...head.map(
-                        (title) => el("th",
-                            {scope: "col", class: isText.has(title) ? "text" : null}, title)))),
+        el("table", {id: "comparison-table"}, el("thead", {}, el("tr", {}, ...head)),
             el("tbody", {}, ...rows.map(({one, metric}) => metricRow(one, metric)))));
   }
 

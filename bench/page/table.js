@@ -95,7 +95,7 @@ kvmark.table = (() => {
   };
   const CONTEXT = {
     id: "context",
-    title: "context",
+    title: "tokens",
     unit: "prompt + generated",
     of: (row) => row.case.seq_len ?? row.context,
     cell: (row) => el("td", {}, `${text(row.case.prompt_len)} + ${text(row.case.gen_len)}`)
@@ -105,7 +105,7 @@ kvmark.table = (() => {
     id: "notes",
     title: "notes",
     of: notesOf,
-    cell: (row) => el("td", {class: "text"}, notesOf(row))
+    cell: (row) => el("td", {class: "text note"}, notesOf(row))
   };
   const SETTINGS = settingKeys.map(settingColumn);
   const METRICS = data.metrics.map(metricColumn);
@@ -186,11 +186,11 @@ kvmark.table = (() => {
 
   function headerCell(column) {
     const isSorted = state.sort === column.id;
-    const isText = column === ENGINE || column === NOTES || column === RUN;
+    const kind = column === ENGINE ? "name" : column === NOTES || column === RUN ? "text" : null;
     return el("th", {
       scope: "col",
       "data-column": column.id,
-      class: isText ? "text" : null,
+      class: kind,
       title: column.about,
       "aria-sort": isSorted ? (state.descending ? "descending" : "ascending") : "none"
     },
