@@ -146,16 +146,23 @@ kvmark.parts = (() => {
       ticks: {color: colours.text, maxRotation: 0, callback: tickText},
     };
     if (axis.labels) return categories(options, axis.labels);
-    if (!axis.log) {
-      return {
-        ...options,
-        type: "linear",
-        beginAtZero: axis.fromZero !== false,
-        max: axis.max,
-        suggestedMin: Math.min(...values),
-        suggestedMax: Math.max(...values)
-      };
-    }
+    return axis.log ? logScale(options, axis, values) : linearScale(options, axis, values);
+  }
+
+  function linearScale(options, axis, values) {
+    const low = Math.min(...values), high = Math.max(...values), margin = 0.03 * (high - low);
+    const beginAtZero = axis.fromZero !== false;
+    return {
+      ...options,
+      type: "linear",
+      beginAtZero,
+      max: axis.max,
+      suggestedMin: beginAtZero ? low : low - margin,
+      suggestedMax: high + margin
+    };
+  }
+
+  function logScale(options, axis, values) {
     const seen = values.filter((value) => value > 0);
     const low = Math.min(...seen), high = Math.max(...seen);
     const margin = Math.max((high / low) ** 0.04, 1.04);

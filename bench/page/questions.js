@@ -247,11 +247,12 @@ kvmark.questions = (() => {
 
   // ---- Showing it ----
 
-  // A budget as typed, in bytes; Infinity for none, NaN for what is no amount.
+  // {bytes, text} of a budget as typed: Infinity and "" for none, NaN for what is no amount.
   function budgetOf(typed, unit) {
     const plain = typed.trim().replace(",", ".");
-    if (plain === "") return Infinity;
-    return /^\d*\.?\d+$|^\d+\.$/.test(plain) ? Number(plain) * UNITS[unit] : NaN;
+    if (plain === "") return {bytes: Infinity, text: ""};
+    const isAmount = /^\d*\.?\d+$|^\d+\.$/.test(plain);
+    return {bytes: isAmount ? Number(plain) * UNITS[unit] : NaN, text: `${plain} ${unit}`};
   }
 
   function rankedTable(answer, budget) {
@@ -369,7 +370,7 @@ kvmark.questions = (() => {
 
   function show() {
     const {rows, elsewhere} = narrowed(), details = byId("answer-details");
-    const budget = budgetOf(state.budget, state.unit);
+    const {bytes: budget, text: limit} = budgetOf(state.budget, state.unit);
     byId("ask-budget").setAttribute("aria-invalid", Number.isNaN(budget));
     if (Number.isNaN(budget)) {
       byId("answer").textContent = "The memory budget must be a number, like 2 or 0.5.";
@@ -383,7 +384,6 @@ kvmark.questions = (() => {
       return;
     }
     const answer = rank(rows, elsewhere, state.metric, budget);
-    const limit = budget < Infinity ? `${number(budget / UNITS[state.unit])} ${state.unit}` : "";
     byId("answer").textContent = sentence(answer, limit);
     refill(details, answer.ranked.length > 0 ? rankedTable(answer, budget) : null,
         othersList(answer.others), el("p", {class: "muted"}, countedText(rows)));

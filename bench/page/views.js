@@ -145,7 +145,7 @@ kvmark.views = (() => {
       head: headOf(row),
       tip: [
         ...metricLines(row, yName), ...(x.path && xName !== yName ? metricLines(row, xName) : []),
-        ...(x.path || x.inHead ? [] : [`${x.title} ${x.of(row)}`]), ...rowLines(row)
+        ...(x.path || xName === "context" ? [] : [`${x.title} ${x.of(row)}`]), ...rowLines(row)
       ],
     });
     const series = byEngine(placed).flatMap(({engine, rows: own}) => {

@@ -18,7 +18,7 @@ class ChartTest(PageTest):
         for title in titles:
             with self.subTest(title):
                 self.show_view(title)
-                self.assertGreater(sum(len(one["data"]) for one in self.series()), 4)
+                self.assertGreater(sum(len(one["data"]) for one in self.series()), 2)
                 self.assertEqual(self.texts("#views button[aria-pressed=true]"), [title])
                 self.shoot("view-" + title.replace(" ", "-"))
 
