@@ -312,7 +312,9 @@ kvmark.parts = (() => {
       pointRotation,
       pointBorderWidth: 1.8,
       stepped: series.stepped,
-      pointRadius: series.points.map((point) => series.thin || point.plain ? 0 : 4.5),
+      pointRadius: series.points.map((point) => series.thin || point.plain ? 0
+              : series.line                                                ? 4.5
+                                                                           : 6.5),
       pointHoverRadius: 7,
       pointHitRadius: 12
     };

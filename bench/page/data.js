@@ -157,7 +157,7 @@ const kvmark = (() => {
   // compared as text.
   function choice(id, title, options, chosen, onchange) {
     if (options.length === 1) {
-      return el("div", {class: "control"}, el("span", {class: "label"}, title),
+      return el("div", {class: "control known"}, el("span", {class: "label"}, title),
           el("span", {class: "fixed", id}, options[0].text));
     }
     const select = el("select", {id, onchange: () => onchange(select.value)});

@@ -98,6 +98,24 @@
                     `drawn by Chart.js ${Chart.version} (MIT licence), which is part of it.`));
   }
 
+  // ---- Paper has no controls, but what was chosen with them ----
+
+  function chosen(control) {
+    const title = control.querySelector("label, .label").textContent;
+    const values = [...control.querySelectorAll("select, input:not([type=checkbox]), .fixed")].map(
+        (node) => node.selectedOptions?.[0].text ?? node.value ?? node.textContent);
+    return values[0] ? `${title}: ${values.join(" ")}` : "";
+  }
+
+  function sayChoices() {
+    for (const line of document.querySelectorAll(".on-paper")) {
+      const controls = [...byId(line.dataset.form).querySelectorAll(".control")];
+      line.textContent = controls.map(chosen).filter(Boolean).join(" · ");
+    }
+  }
+
+  addEventListener("beforeprint", sayChoices);
+
   showHead();
   kvmark.comparison.start();
   kvmark.questions.start();

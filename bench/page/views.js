@@ -267,7 +267,7 @@ kvmark.views = (() => {
     return {
       title: "KV cache as tokens are generated: live rows, and reserved (thin dots)",
       left: rows.length - own.length,
-      x: {title: "tokens in the cache"},
+      x: {title: "tokens in the cache", fromZero: false},
       y: {title: `KV cache (${unit})`},
       series: own.flatMap(
           (row) => [curve(row, timelinePoints(row, "live_bytes", "live rows", size)),

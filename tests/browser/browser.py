@@ -161,7 +161,8 @@ class PageTest(unittest.TestCase):
         self.assertTrue(foreign[0].startswith("file:"), foreign)
 
     def assert_no_overflow(self, width):
-        self.assertLessEqual(self.js("return document.documentElement.scrollWidth"), width)
+        """The chart follows a new width a moment later."""
+        self.wait_for(f"return document.documentElement.scrollWidth <= {width}", True)
 
     # ---- For a person ----
 

@@ -67,6 +67,10 @@ class LooksTest(PageTest):
         self.assertTrue(pdf.startswith(b"%PDF"))
         self.keep("paper.pdf", pdf)
         self.light("dark", media="print")
+        self.assertEqual(self.texts(".on-paper")[0],
+                         "Model: made-up, level model · 4 layers · heads 8:2 of 64 · "
+                         "Context (prompt + generated): 8192 + 64 = 8256 tokens · Batch: 1 · "
+                         "Threads: 2 · Rank by: TPOT p50 (ms), lowest first")
         self.assertEqual(self.js("return getComputedStyle(document.body).backgroundColor"),
                          "rgb(255, 255, 255)")
         for css, shown in (("#chart", True), ("#table", True), ("#ranking", True),
