@@ -23,15 +23,16 @@
   }
 
   const KINDS = {
-    fact: ["●", ""],
-    undecided: ["?", "Not decided: "],
-    warning: ["⚠\uFE0E", "Warning: "]
+    fact: {mark: "●", word: null},
+    undecided: {mark: "?", word: "Undecided: "},
+    warning: {mark: "⚠\uFE0E", word: "Warning: "}
   };
 
-  function sentence({kind, text: words}) {
-    const [mark, word] = KINDS[kind] ?? KINDS.fact;
-    return el("li", {class: kind}, el("span", {class: "mark", "aria-hidden": "true"}, mark),
-        el("span", {}, word ? el("b", {}, word) : null, words));
+  // A sentence with its mark, behind a word that says what kind it is.
+  function item(kind, word, words) {
+    return el("li", {class: kind},
+        el("span", {class: "mark", "aria-hidden": "true"}, KINDS[kind].mark),
+        el("span", {}, word && el("b", {}, word), words));
   }
 
   function showHead() {
@@ -39,9 +40,11 @@
     byId("machine").textContent = machineText();
     byId("caveat").hidden =
         data.rows.length === 0 || !data.rows.every((row) => row.case.device === "cpu");
-    const warnings = data.warnings.map((words) => ({kind: "warning", text: words}));
-    byId("sentences").replaceChildren(...[...data.summary, ...warnings].map(sentence));
-    byId("summary").hidden = data.summary.length + warnings.length === 0;
+    byId("sentences").replaceChildren(...data.summary.map(({kind,
+      text: words}) => item(kind, KINDS[kind].word, words)));
+    byId("warnings").replaceChildren(...data.warnings.map((words) => item("warning", null, words)));
+    byId("warnings-title").hidden = data.warnings.length === 0;
+    byId("summary").hidden = data.summary.length + data.warnings.length === 0;
   }
 
   // ---- Foot ----

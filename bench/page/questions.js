@@ -190,11 +190,14 @@ kvmark.questions = (() => {
         `${bytes(weights)} of weights.`;
   }
 
-  // What disturbed the rows that the answer is about.
+  // Doubts about the rows that the answer is about; those that share theirs together.
   function doubtSentence(rows) {
-    const doubtful = rows.filter(({doubts}) => doubts.length > 0)
-                         .map((row) => `${kvmark.engineInWords(row)} (${row.doubts.join("; ")})`);
-    return doubtful.length > 0 ? ` Disturbed while it was measured: ${listed(doubtful)}.` : "";
+    const doubts = kvmark.distinct(rows.map((row) => row.doubts.join("; "))).filter(Boolean);
+    const named = doubts.map((doubt) => {
+      const doubtful = rows.filter((row) => row.doubts.join("; ") === doubt);
+      return `${listed(doubtful.map(kvmark.engineInWords))} (${doubt})`;
+    });
+    return named.length > 0 ? ` In doubt: ${named.join("; ")}.` : "";
   }
 
   // The answer in words; `limit` is the budget's text, "" for none.

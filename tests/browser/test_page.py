@@ -17,9 +17,10 @@ class HeadAndFootTest(PageTest):
         self.assertEqual(self.find("#machine").text, "Made-up 9000 · 2 cores · 2026-01-02")
         self.assertIn("don't carry over to GPUs", self.find("#caveat").text)
         sentences = self.texts("#sentences li")
-        self.assertEqual(len(sentences), 4)
-        self.assertIn("Not decided: paged against", sentences[1])
-        self.assertIn("Warning: load 2.8", sentences[3])
+        self.assertEqual(len(sentences), 3)
+        self.assertIn("Undecided: paged against", sentences[1])
+        self.assertIn("Warning: 1 row failed", sentences[2])
+        self.assertIn("load 2.8 on 2 cores", self.find("#warnings").text)
 
     def test_names_are_text_only(self):
         self.assertEqual(self.all("img"), [])
