@@ -97,8 +97,8 @@ def page(**changes):
         "summary": [{"kind": "fact", "text": "int8:g32 keeps 3.8 times the context of f32."},
                     {"kind": "undecided", "text": "paged against contiguous."},
                     {"kind": "warning", "text": f"1 row failed: {HOSTILE}"}],
-        "environment": [{"what": "cpu", "values": ["Made-up 9000"]}, {"what": "cores", "values": [2]},
-                        {"what": "governor", "values": [None]}],
+        "environment": [{"what": "cpu", "values": ["Made-up 9000"]},
+                        {"what": "cores", "values": ["2"]}, {"what": "load", "values": [None]}],
         "warnings": ["load 2.8 on 2 cores before the run: all rows"],
         "metrics": [{"path": path, "title": title, "unit": unit, "better": better, "noisy": noisy,
                      "definition": f"What {title} is."}
@@ -113,8 +113,23 @@ def page(**changes):
 
 def metric(path, title, unit, verdict, base, new, **changes):
     return {"metric": path, "title": title, "unit": unit, "verdict": verdict, "base": base,
-            "new": new, "change": None if base is None else new / base - 1, "change_interval": None,
+            "new": new, "change": new / base - 1, "change_interval": None,
             "threshold": None, "note": "", **changes}
+
+
+def judged(before, after, verdict):
+    """A case of a comparison: a time with that verdict, and bytes that are the same."""
+    time, size = "latency.tpot_ms.p50", "memory.kv_live_bytes"
+    base, new = before["values"], after["values"]
+    change = new[time] / base[time] - 1
+    return {
+        "case_id": before["id"], "label": before["name"], "base_status": "ok", "status": "ok",
+        "reason": "", "broke": False, "case": before["case"],
+        "metrics": [metric(time, "TPOT p50", "ms", verdict, base[time], new[time], threshold=0.1,
+                           change_interval=[change - 0.05, change + 0.05],
+                           note="3σ of 12 earlier runs"),
+                    metric(size, "KV live", "bytes", "same", base[size], new[size], threshold=0)],
+    }
 
 
 def comparison_page():
@@ -123,19 +138,8 @@ def comparison_page():
     for engine, slower in zip(STEP_MS, (1.25, 1.0, 0.75, 1.0, 1.0)):
         base.append(row(engine, 1024))
         new.append(row(engine, 1024, run=1, slower=slower))
-    cases = []
-    for before, after, verdict in zip(base, new, ("worse", "undecided", "better", "same", "same")):
-        tpot, kv = "latency.tpot_ms.p50", "memory.kv_live_bytes"
-        cases.append({
-            "case_id": before["id"], "label": before["name"], "base_status": "ok", "status": "ok",
-            "reason": "", "broke": False, "case": before["case"],
-            "metrics": [metric(tpot, "TPOT p50", "ms", verdict, before["values"][tpot],
-                               after["values"][tpot], threshold=0.1,
-                               change_interval=[after["values"][tpot] / before["values"][tpot] - 1.05,
-                                                after["values"][tpot] / before["values"][tpot] - 0.95],
-                               note="3σ of 12 earlier runs"),
-                        metric(kv, "KV live", "bytes", "same", before["values"][kv],
-                               after["values"][kv], threshold=0)]})
+    verdicts = ("worse", "undecided", "better", "same", "same")
+    cases = [judged(*pair) for pair in zip(base, new, verdicts)]
     cases.append({"case_id": "b", "label": "bf16 at 1024+64", "base_status": "ok",
                   "status": "failed", "reason": f"killed by SIGKILL {HOSTILE}", "broke": True,
                   "metrics": [], "case": {}})

@@ -8,6 +8,8 @@ import made_up
 from browser import PageTest
 
 WIDTHS = (390, 768, 1440)
+GROUNDS = ("paper", "raised")
+TEXTS = ("text", "muted", "accent", "worse", "better", "undecided")
 
 
 def luminance(colour):
@@ -43,11 +45,11 @@ class LooksTest(PageTest):
     def test_text_can_be_read(self):
         for scheme in ("light", "dark"):
             self.light(scheme)
-            names = ("paper", "raised", "text", "muted", "accent", "worse", "better", "undecided")
             colours = self.js("""const style = getComputedStyle(document.documentElement);
-                return arguments[0].map(name => style.getPropertyValue('--' + name).trim())""", names)
+                return arguments[0].map(name => style.getPropertyValue('--' + name).trim())""",
+                              GROUNDS + TEXTS)
             paper, raised, *texts = map(luminance, colours)
-            for name, text in zip(names[2:], texts):
+            for name, text in zip(TEXTS, texts):
                 for ground in (paper, raised):
                     bright, dim = max(text, ground), min(text, ground)
                     self.assertGreaterEqual((bright + 0.05) / (dim + 0.05), 4.5, (scheme, name))
