@@ -244,6 +244,21 @@ kvmark.parts = (() => {
 
   // ---- A chart ----
 
+  const LETTER = 7.5;  // pixels, about
+
+  // A line of a tooltip in lines that fit into a chart of that width, broken between words.
+  function wrapped(line, width) {
+    const most = Math.min(90, Math.floor((width - 50) / LETTER)), lines = [];
+    for (const word of line.split(" ")) {
+      const last = lines[lines.length - 1];
+      if (last !== undefined && last.length + 1 + word.length <= most)
+        lines[lines.length - 1] = `${last} ${word}`;
+      else
+        lines.push(word);
+    }
+    return lines;
+  }
+
   // view: {title, x, y, bars, series}; x and y are axes as in scale(), bars lie on their side.
   // series: {name, engine, points, line, pale, stepped, thin, dash, colors, base, bar}; the last
   // three are of bars. points: {x, y, xlo, xhi, ylo, yhi, head, tip, engine, plain}: head and tip
@@ -274,8 +289,9 @@ kvmark.parts = (() => {
             usePointStyle: true,
             filter: (item) => item.raw.tip.length > 0,
             callbacks: {
-              title: (items) => kvmark.distinct(items.map((item) => item.raw.head)),
-              label: (item) => item.raw.tip
+              title: (items) =>
+                  kvmark.distinct(items.flatMap(({raw, chart}) => wrapped(raw.head, chart.width))),
+              label: ({raw, chart}) => raw.tip.flatMap((line) => wrapped(line, chart.width))
             },
           },
         },

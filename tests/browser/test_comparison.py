@@ -48,3 +48,13 @@ class ComparisonTest(PageTest):
             self.resize(width)
             self.assert_no_overflow(width)
             self.shoot(f"comparison-{width}")
+
+    def test_what_hovering_says_fits_into_a_narrow_chart(self):
+        self.resize(390)
+        self.assert_no_overflow(390)
+        self.show_view("new against base")
+        self.assertIn("1024+64", self.hover(0, 3))
+        left, width, chart = self.js("""const chart = Chart.getChart('chart');
+            return [chart.tooltip.x, chart.tooltip.width, chart.width]""")
+        self.assertGreaterEqual(left, 0)
+        self.assertLessEqual(left + width, chart)
