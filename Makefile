@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: build run test model asan tsan lint format clean
+.PHONY: build run test browser model asan tsan lint format clean
 
 build:
 	@scripts/setup.sh build
@@ -19,6 +19,12 @@ test:
 	@scripts/setup.sh build plot check
 	@scripts/build.sh release
 	@scripts/test.sh release
+
+# Opens pages of reports in headless Chromium and uses them.
+browser:
+	@scripts/setup.sh build browser
+	@scripts/build.sh release kvmark
+	@tests/browser/run.py --kvmark build/bin/kvmark
 
 # The real model, SmolLM2-135M-Instruct, into models/.
 model:
@@ -44,7 +50,7 @@ lint:
 
 format:
 	@scripts/setup.sh lint check
-	@git ls-files -z '*.cc' '*.h' '*.cu' '*.cuh' | xargs -0 clang-format-14 -i
+	@git ls-files -z '*.cc' '*.h' '*.cu' '*.cuh' '*.js' | xargs -0 clang-format-14 -i
 
 clean:
 	rm -rf build build-debug build-asan build-tsan

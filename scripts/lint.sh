@@ -16,7 +16,7 @@ check() {  # check TITLE COMMAND...
   fi
 }
 
-formatted() { git ls-files -z '*.cc' '*.h' '*.cu' '*.cuh' | xargs -0 clang-format-14 --dry-run -Werror; }
+formatted() { git ls-files -z '*.cc' '*.h' '*.cu' '*.cuh' '*.js' | xargs -0 clang-format-14 --dry-run -Werror; }
 
 shell_scripts() {
   local files

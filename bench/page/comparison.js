@@ -1,1 +1,121 @@
-"use strict";
+// What came of comparing two runs: the verdict, what differs around them, and each case and metric
+// that is not the same.
+kvmark.comparison = (() => {
+  "use strict";
+
+  const {data, figure, number, metrics, text, plural, el, byId, checkbox, NOTHING} = kvmark;
+
+  // Told apart by a mark and a word as well as by colour; the worst first.
+  const VERDICTS = {
+    worse: "✗",
+    undecided: "?",
+    better: "✓",
+    same: "=",
+    shown: "·",
+  };
+  const ORDER = Object.keys(VERDICTS);
+
+  // A sign that is always there, and per cent: "+13.6 %".
+  function percent(part) {
+    if (!Number.isFinite(part)) return NOTHING;
+    const size = Math.abs(100 * part);
+    return `${part < 0 ? "−" : "+"}${size < 10 ? size.toFixed(2) : size.toFixed(1)} %`;
+  }
+
+  function verdictCell(verdict) {
+    return el("td", {class: `text verdict ${verdict}`}, `${VERDICTS[verdict] ?? "?"} ${verdict}`);
+  }
+
+  function changeText({change, change_interval: interval}) {
+    const ends = interval ? ` [${percent(interval[0])}, ${percent(interval[1])}]` : "";
+    return percent(change ?? NaN) + ends;
+  }
+
+  // A figure may be absent, and its metric unknown to this program.
+  function side(found, value) {
+    if (value === null || value === undefined) return NOTHING;
+    const {unit} = found, known = metrics.get(found.metric) ?? {unit};
+    return known.unit === "bytes" ? figure(known, value)
+                                  : `${number(value)}${unit ? ` ${unit}` : ""}`;
+  }
+
+  function thresholdText({threshold}) {
+    if (threshold === null || threshold === undefined) return NOTHING;
+    return threshold === 0 ? "any" : `${number(100 * threshold)} %`;
+  }
+
+  function metricRow(one, found) {
+    const cells =
+        [side(found, found.base), side(found, found.new), changeText(found), thresholdText(found)];
+    return el("tr", {}, el("th", {scope: "row", class: "name"}, one.label),
+        el("td", {class: "text"}, found.title), verdictCell(found.verdict),
+        ...cells.map((cell) => el("td", {}, cell)), el("td", {class: "text note"}, found.note));
+  }
+
+  // The metrics of all cases with these verdicts, the worst first; cases stay in order.
+  function judged(verdicts) {
+    const found =
+        data.comparison.cases.flatMap((one) => one.metrics.map((metric) => ({one, metric})));
+    return verdicts.flatMap((verdict) => found.filter(({metric}) => metric.verdict === verdict));
+  }
+
+  const HEADINGS = [
+    ["case", "name"], ["metric", "text"], ["verdict", "text"], ["base"], ["new"], ["change"],
+    ["threshold"], ["how it was decided", "text"]
+  ];
+
+  function table(verdicts) {
+    const rows = judged(verdicts);
+    if (rows.length === 0) return el("p", {}, "No metric is worse, better or undecided.");
+    const head = HEADINGS.map(([title, kind]) => el("th", {scope: "col", class: kind}, title));
+    return el("div",
+        {class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Cases and metrics"},
+        el("table", {id: "comparison-table"}, el("thead", {}, el("tr", {}, ...head)),
+            el("tbody", {}, ...rows.map(({one, metric}) => metricRow(one, metric)))));
+  }
+
+  function statusChanges() {
+    const changed = data.comparison.cases.filter((one) => one.base_status !== one.status);
+    return changed.map(
+        (one) => el("li", {class: one.broke ? "worse" : null},
+            `${one.broke ? "✗ broke: " : ""}${one.label}: ${one.base_status} → ${one.status}` +
+                (one.reason ? `: ${one.reason}` : "")));
+  }
+
+  function oneSided() {
+    return data.comparison.one_sided.map(({vanished, side: where, label, reason}) => {
+      const fate = vanished ? "vanished from the new side" : `only in the ${where}`;
+      return el("li", {}, `${fate}: ${label}${reason ? ` (${reason})` : ""}`);
+    });
+  }
+
+  function list(title, items) {
+    if (items.length === 0) return [];
+    return [el("h3", {}, title), el("ul", {}, ...items)];
+  }
+
+  function countsText({counts}) {
+    const parts = ["worse", "undecided", "better", "same"].map((word) => `${counts[word]} ${word}`);
+    return `${plural(counts.cases, "case")}; metrics: ${parts.join(", ")}.`;
+  }
+
+  return {
+    start() {
+      const {comparison} = data;
+      if (!comparison) return;
+      const place = el("div", {}, table(ORDER.slice(0, 3)));
+      const all = checkbox("comparison-all", "show metrics that are the same, or only shown, too",
+          false, (on) => place.replaceChildren(table(on ? ORDER : ORDER.slice(0, 3))));
+      byId("comparison").hidden = false;
+      byId("comparison-body")
+          .replaceChildren(el("p", {class: "answer"}, text(comparison.verdict)),
+              el("p", {class: "muted"},
+                  `Base: ${text(comparison.base)}. New: ${text(comparison.new)}. ${
+                      countsText(comparison)}`),
+              ...list("Changed status", statusChanges()), ...list("On one side only", oneSided()),
+              ...list(
+                  "What differs around them", comparison.notes.map((note) => el("li", {}, note))),
+              el("h3", {}, "Cases and metrics"), el("div", {class: "controls"}, all), place);
+    },
+  };
+})();

@@ -1,1 +1,333 @@
-"use strict";
+// What the charts can show: each view turns rows into axes and series. Charts.js offers them.
+kvmark.views = (() => {
+  "use strict";
+
+  const {data, metrics, bytes, byteUnit, intervalText, titleWithUnit, text, plural} = kvmark;
+
+  const counted = data.rows.filter((row) => row.counts);
+  const severalRuns = data.runs.length > 1;
+
+  // Both runs of a comparison look alike, but the base is pale.
+  const isBase = (row) => data.runs[row.run]?.role === "base";
+
+  // ---- What hovering shows ----
+
+  // All digits, as the record has them.
+  function exact(metric, value) {
+    if (metric.unit === "bytes") return `${value} bytes (${bytes(value)})`;
+    return metric.unit ? `${value} ${metric.unit}` : String(value);
+  }
+
+  function metricLines(row, path) {
+    const metric = metrics.get(path), interval = intervalText(row, path);
+    const unit = metric.unit === "bytes" || !metric.unit ? "" : ` ${metric.unit}`;
+    const lines = [`${metric.title}: ${exact(metric, row.values[path])}`];
+    if (interval) lines.push(`95 % interval ${interval}${unit}`);
+    if (row.n[path] !== undefined) lines.push(`n = ${row.n[path]}`);
+    return lines;
+  }
+
+  function rowLines(row) {
+    const rounds = row.rounds ? [plural(row.rounds, "round")] : [];
+    const miss = row.status === "ok" ? [] : [`${row.status}: ${text(row.reason)}`];
+    return [...rounds, ...miss, ...row.doubts.map((doubt) => `doubt: ${doubt}`)];
+  }
+
+  function headOf(row) {
+    const run = severalRuns ? `, ${kvmark.runMark(row.run)}` : "";
+    return `${nameOf(row)} at ${kvmark.lengthsText(row)}${run}`;
+  }
+
+  function nameOf(row) {
+    return row.label === row.engine ? row.engine : `${row.label} (${row.engine})`;
+  }
+
+  // ---- Axes that a row has a place on ----
+
+  // What changes together when heads do, and what follows from other settings.
+  const SHAPE_KEYS = ["heads", "kv_heads", "head_dim", "d_model", "ffn"];
+  const FOLLOWERS = ["layers", "d_model", "ffn", "seq_len", "max_seq_len"];
+
+  // {name, title, of, path, metric, keys, own}: `of` gives a row's place. Of a metric, `path` and
+  // `metric`; of a setting, `keys` of the case that may change along the axis, and `own`, those
+  // that are its place.
+  function axisOf(name) {
+    const metric = metrics.get(name);
+    if (metric) {
+      const of = (row) => row.values[name];
+      return {name: metric.title, title: titleWithUnit(metric), of, path: name, metric};
+    }
+    if (name === "context") {
+      const keys = kvmark.LENGTH_KEYS, own = ["prompt_len", "seq_len"];
+      return {name, title: "context (tokens)", of: (row) => row.context, keys, own};
+    }
+    const title = kvmark.settingTitle(name), keys = SHAPE_KEYS.includes(name) ? SHAPE_KEYS : [name];
+    return {name: title, title, of: (row) => row.case[name], keys, own: [name]};
+  }
+
+  // Names of the axes: settings that differ between rows, and metrics. "context" is how much a row
+  // has seen, never the most that its model can.
+  function axisNames() {
+    const numeric =
+        kvmark.varyingKeys(counted, ...kvmark.ENGINE_KEYS, ...kvmark.LENGTH_KEYS, "context")
+            .filter((key) => counted.every((row) => typeof (row.case[key] ?? 0) === "number"));
+    const several = kvmark.distinct(counted.map((row) => row.context)).length > 1;
+    return {
+      settings: [...(several ? ["context"] : []), ...numeric],
+      metrics: data.metrics.map((metric) => metric.path)
+    };
+  }
+
+  // Bytes are drawn in the binary unit of the largest.
+  function inUnits(axis, rows) {
+    if (axis.metric?.unit !== "bytes") return {title: axis.title, size: 1};
+    const {unit, size} = byteUnit(Math.max(...rows.map(axis.of)));
+    return {title: `${axis.title} (${unit})`, size};
+  }
+
+  // ---- Rows → series ----
+
+  // An engine's rows in parts, each with one row at most at a place of the axis: parted by run,
+  // then by as many settings as it takes.
+  function parted(rows, axis) {
+    const settings = kvmark.varyingKeys(rows, ...kvmark.ENGINE_KEYS, ...axis.own)
+                         .sort((a, b) => FOLLOWERS.indexOf(a) - FOLLOWERS.indexOf(b))
+                         .map((key) => ({
+                           of: (row) => row.case[key],
+                           name: (row) => `${kvmark.settingTitle(key)} ${text(row.case[key])}`
+                         }));
+    const run = {of: (row) => row.run, name: (row) => kvmark.runMark(row.run)};
+    let parts = [{name: "", rows}];
+    if (severalRuns) parts = split(parts, run);
+    for (const setting of settings) {
+      if (parts.every((part) => isUnique(part.rows, axis))) break;
+      parts = split(parts, setting);
+    }
+    return parts;
+  }
+
+  function isUnique(rows, axis) {
+    return kvmark.distinct(rows.map(axis.of)).length === rows.length;
+  }
+
+  function split(parts, {of, name}) {
+    return parts.flatMap((part) => kvmark.distinct(part.rows.map(of)).map((value) => {
+      const rows = part.rows.filter((row) => of(row) === value);
+      return {name: `${part.name}, ${name(rows[0])}`, rows};
+    }));
+  }
+
+  function byEngine(rows) {
+    return kvmark.distinct(rows.map((row) => row.engine))
+        .map((engine) => ({engine, rows: rows.filter((row) => row.engine === engine)}));
+  }
+
+  // The interval of a metric on an axis, under the names that the error bars look for.
+  function interval(row, axis, size, low, high) {
+    const found = axis.path && row.intervals[axis.path];
+    return found ? {[low]: found[0] / size, [high]: found[1] / size} : {};
+  }
+
+  // ---- Views ----
+
+  // Points of rows: any axis against any metric. A line joins points along a setting; metrics are
+  // drawn against each other as points alone.
+  function axes(rows, {x: xName, y: yName, xlog, ylog}) {
+    const x = axisOf(xName), y = axisOf(yName);
+    const placed = rows.filter((row) => Number.isFinite(x.of(row)) && Number.isFinite(y.of(row)) &&
+            (!xlog || x.of(row) > 0) && (!ylog || y.of(row) > 0));
+    const xUnit = inUnits(x, placed), yUnit = inUnits(y, placed);
+    const point = (row) => ({
+      x: x.of(row) / xUnit.size,
+      y: y.of(row) / yUnit.size,
+      ...interval(row, x, xUnit.size, "xlo", "xhi"),
+      ...interval(row, y, yUnit.size, "ylo", "yhi"),
+      head: headOf(row),
+      tip: [
+        ...metricLines(row, yName), ...(x.path && xName !== yName ? metricLines(row, xName) : []),
+        ...(x.path || xName === "context" ? [] : [`${x.title} ${x.of(row)}`]), ...rowLines(row)
+      ],
+    });
+    const series = byEngine(placed).flatMap(({engine, rows: own}) => {
+      const parts = x.path ? [{name: "", rows: own}] : parted(own, x);
+      return parts.map((part) => ({
+        engine,
+        name: nameOf(own[0]) + part.name,
+        line: !x.path,
+        pale: isBase(part.rows[0]),
+        points: part.rows.map(point).sort((a, b) => a.x - b.x),
+      }));
+    });
+    const at = x.path ? null : kvmark.distinct(placed.map(x.of)).sort((a, b) => a - b);
+    return {
+      title: `${y.name} against ${x.name}`,
+      left: rows.length - placed.length,
+      x: {title: xUnit.title, log: xlog, at},
+      y: {title: yUnit.title, log: ylog},
+      series
+    };
+  }
+
+  // A bar for each row; the names of engines stand beside them.
+  function bars(rows, {y: yName, ylog}) {
+    const axis = axisOf(yName);
+    const placed =
+        rows.filter((row) => Number.isFinite(axis.of(row)) && (!ylog || axis.of(row) > 0));
+    const {title, size} = inUnits(axis, placed);
+    const name = (row) => nameOf(row) + (severalRuns ? `, ${kvmark.runMark(row.run)}` : "");
+    const points = placed.map((row, i) => ({
+      x: axis.of(row) / size,
+      y: i,
+      ...interval(row, axis, size, "xlo", "xhi"),
+      engine: row.engine,
+      head: headOf(row),
+      tip: [...metricLines(row, yName), ...rowLines(row)],
+    }));
+    return {
+      title: `${axis.name}, by engine`,
+      bars: true,
+      left: rows.length - placed.length,
+      x: {title, log: ylog},
+      y: {labels: placed.map(name)},
+      series: [{name: axis.title, engine: "", points}]
+    };
+  }
+
+  // A line of its own for a row.
+  function curve(row, points, changes = {}) {
+    return {
+      engine: row.engine,
+      name: headOf(row),
+      line: true,
+      pale: isBase(row),
+      points: points.map((point) => ({...point, head: headOf(row)})),
+      ...changes
+    };
+  }
+
+  // Time since the start against tokens.
+  function growth(rows, {xlog, ylog}) {
+    const own = rows.filter((row) => row.cumulative);
+    return {
+      title: "Time to generate n tokens",
+      left: rows.length - own.length,
+      x: {title: "generated tokens n", log: xlog},
+      y: {title: "time since the start (s)", log: ylog},
+      series: own.map((row) => {
+        const {tokens, seconds} = row.cumulative;
+        return curve(row, tokens.map((n, i) => ({
+          x: n,
+          y: seconds[i],
+          plain: i % 8 !== 0 && i + 1 < tokens.length,
+          tip: [`${plural(n, "token")}: ${seconds[i]} s`, ...rowLines(row)],
+        })));
+      }),
+    };
+  }
+
+  // The part of the steps that took no longer than a time.
+  function distribution(rows, {xlog}) {
+    const own = rows.filter((row) => row.itl_quantiles_ms);
+    const isNamed = (row, percent) =>
+        percent === 50 || (percent === 99 && "latency.itl_ms.p99" in row.values);
+    return {
+      title: "How long the steps of one round took (markers at p50 and p99)",
+      left: rows.length - own.length,
+      x: {title: "time of a step (ms)", log: xlog, fromZero: false},
+      y: {title: "part of the steps (%)", max: 100},
+      series: own.map((row) => curve(row, row.itl_quantiles_ms.map((ms, percent) => ({
+        x: ms,
+        y: percent,
+        plain: !isNamed(row, percent),
+        tip: [`${percent} % of the steps took up to ${ms} ms`, ...rowLines(row)],
+      })))),
+    };
+  }
+
+  // Reserved bytes jump, and are drawn beside what they are reserved for.
+  const RESERVED = {thin: true, stepped: true, dash: [2, 2]};
+
+  function timelinePoints(row, key, kind, size) {
+    return row.timeline.tokens.map((tokens, i) => {
+      const amount = exact({unit: "bytes"}, row.timeline[key][i]);
+      return {
+        x: tokens,
+        y: row.timeline[key][i] / size,
+        plain: i % 16 !== 0,
+        tip: [`${plural(tokens, "token")}, ${kind}: ${amount}`, ...rowLines(row)]
+      };
+    });
+  }
+
+  // Bytes of the cache as a round goes on.
+  function memory(rows) {
+    const own = rows.filter((row) => row.timeline);
+    const {unit, size} =
+        byteUnit(Math.max(1, ...own.flatMap((row) => row.timeline.reserved_bytes)));
+    return {
+      title: "KV cache as tokens are generated: live rows, and reserved (thin dots)",
+      left: rows.length - own.length,
+      x: {title: "tokens in the cache", fromZero: false},
+      y: {title: `KV cache (${unit})`},
+      series: own.flatMap(
+          (row) => [curve(row, timelinePoints(row, "live_bytes", "live rows", size)),
+              curve(row, timelinePoints(row, "reserved_bytes", "reserved", size), RESERVED),
+    ]),
+    };
+  }
+
+  // New over base for one metric, a bar for each case, in the colours of the verdicts.
+  function ratios(_, {ratioOf}) {
+    const cases =
+        data.comparison.cases
+            .map((one) => ({one, found: one.metrics.find(({metric}) => metric === ratioOf)}))
+            .filter(({found}) => found && Number.isFinite(found.change));
+    const colours = kvmark.parts.theme();
+    const points = cases.map(({one, found}, i) => ({
+      x: 1 + found.change,
+      y: i,
+      engine: one.case?.engine ?? "",
+      ...(found.change_interval
+              ? {xlo: 1 + found.change_interval[0], xhi: 1 + found.change_interval[1]}
+              : {}),
+      head: one.label,
+      tip: [
+        `${found.verdict}: ${found.base} → ${found.new} ${found.unit}`,
+        `new / base = ${1 + found.change}`, ...(found.note ? [found.note] : [])
+      ],
+    }));
+    const band = cases.map(({found}, i) => ({
+      y: i,
+      x: [1 - (found.threshold ?? 0), 1 + (found.threshold ?? 0)],
+      head: "threshold",
+      tip: []
+    }));
+    const title = cases[0]?.found.title ?? metrics.get(ratioOf)?.title ?? "";
+    return {
+      title: `${title}: new / base for each case (grey: within the threshold)`,
+      bars: true,
+      left: 0,
+      x: {title: "new / base", fromZero: false},
+      y: {labels: cases.map(({one}) => one.label)},
+      series: [
+        {
+          name: title,
+          engine: "",
+          points,
+          base: 1,
+          colors: cases.map(({found}) => colours[found.verdict] ?? colours.muted),
+          bar: {order: 1, barPercentage: 0.5}
+        },
+        {name: "threshold", engine: "", points: band, colors: colours.grid, bar: {order: 2}}
+      ],
+    };
+  }
+
+  return {
+    counted,
+    axisNames,
+    axisOf,
+    nameOf,
+    makers: {axes, bars, growth, distribution, memory, ratios}
+  };
+})();

@@ -1,0 +1,76 @@
+"""What stands on a page above and below its parts."""
+
+import json
+
+from selenium.webdriver.common.by import By
+
+import made_up
+from browser import PageTest
+from pages import assembled
+
+
+class HeadAndFootTest(PageTest):
+    data = made_up.page()
+
+    def test_head(self):
+        self.assertEqual(self.find("h1").text, "made-up & <b>bold</b>")
+        self.assertEqual(self.driver.title.strip(), "made-up & <b>bold</b>")
+        self.assertEqual(self.find("#machine").text, "Made-up 9000 · 2 cores · 2026-01-02")
+        self.assertIn("don't carry over to GPUs", self.find("#caveat").text)
+        sentences = self.texts("#sentences li")
+        self.assertEqual(len(sentences), 3)
+        self.assertIn("Undecided: paged against", sentences[1])
+        self.assertIn("Warning: 1 row failed", sentences[2])
+        self.assertIn("load 2.8 on 2 cores", self.find("#warnings").text)
+
+    def test_the_page_is_all_that_is_loaded(self):
+        self.assertEqual(self.requests(), [self.path.as_uri()])
+        self.js("fetch('https://example.invalid/')")  # the page's own policy refuses it
+        self.wait_for("return document.readyState", "complete")
+        errors = [entry["message"] for entry in self.driver.get_log("browser")]
+        self.assertTrue(any("Content Security Policy" in error for error in errors), errors)
+
+    def test_names_are_text_only(self):
+        self.assertEqual(self.all("img"), [])
+        self.assertNotEqual(self.driver.title, "run")
+        self.assertIn(made_up.HOSTILE, self.find("main").text)
+
+    def test_no_value_is_shown_as_a_programs_word(self):
+        for details in self.all("details"):
+            self.js("arguments[0].open = arguments[0].closest('#plan') === null", details)
+        text = self.find("body").text
+        for word in ("null", "NaN", "undefined", "Infinity", "[object"):
+            self.assertNotIn(word, text)
+
+    def test_definitions_environment_plan_and_making(self):
+        for details in self.all("#definitions details, #plan details"):
+            self.press(details.find_element(By.TAG_NAME, "summary"))
+        self.assertEqual(len(self.all("#definitions dt")),
+                         len(self.data["metrics"]) + len(self.data["settings"]))
+        self.assertIn("Made-up 9000", self.find("#environment").text)
+        self.assertIn("—", self.find("#environment").text)
+        self.assertEqual(json.loads(self.find("#plan pre").text), self.data["runs"][0]["plan"])
+        self.assertIn("kvmark test", self.find("#about").text)
+        self.assertIn("Chart.js 3.", self.find("#about").text)
+
+    def test_figures_as_text(self):
+        for call, text in [("number(0)", "0"), ("number(12)", "12"), ("number(0.12345)", "0.1235"),
+                           ("number(12345.6)", "12346"), ("number(0.00012345)", "1.234e-4"),
+                           ("number(NaN)", "—"), ("bytes(1536)", "1.500 KiB"),
+                           ("bytes(3 * 2 ** 30)", "3 GiB"), ("bytes(undefined)", "—"),
+                           ("text(null)", "—"), ("listed(['a', 'b', 'c'])", "a, b and c")]:
+            with self.subTest(call):
+                self.assertEqual(self.js(f"return kvmark.{call}"), text)
+
+    def test_pages_of_little(self):
+        failed = made_up.without_figures("contiguous/f16", 1024, "failed", "died")
+        bare = {**made_up.row("contiguous/f16", 1024), "cumulative": None, "timeline": None,
+                "itl_quantiles_ms": None, "intervals": {}, "n": {}, "rounds": None}
+        few = {**bare, "values": {"memory.kv_live_bytes": 0}}
+        for name, rows in [("none", []), ("failed", [failed]), ("one", [bare]), ("few", [few])]:
+            with self.subTest(name):
+                self.open(assembled(made_up.page(rows=rows, summary=[], warnings=[])))
+                self.assertEqual(len(self.texts("#table tbody tr")), len(rows))
+                self.assertEqual(self.find("#charts").is_displayed(), name in ("one", "few"))
+                self.assertEqual(self.find("#question").is_displayed(), name != "none")
+                self.assert_quiet()
