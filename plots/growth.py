@@ -13,6 +13,7 @@ from records import (by_engine, context, contexts, engine, fullest, get, interva
 
 GROWTH_TOKENS = 64  # a shorter run says little about how its time grows
 FEWEST_POINTS = 3  # two would fit any exponent
+FEWEST_ROUNDS = 6  # fewer carry no interval
 MOST_LIMITS = 5  # lines of words in a picture
 
 
@@ -110,7 +111,9 @@ def mark_crossover(axes, curves, called):
     axes.axvline(tokens, color=style.PALE, lw=0.9, ls=":", zorder=0)
     last = max(curve[0][-1] for _, curve in curves)
     left = math.log(tokens) < 0.4 * math.log(last)
-    axes.annotate(f"{called[engine(record)]} is ahead of recompute\nfrom token {tokens} on",
+    rounds = min(number(r, "sampling.rounds") or 1 for r, _ in curves)
+    rough = f", in {rounds:g} round{'' if rounds == 1 else 's'}" if rounds < FEWEST_ROUNDS else ""
+    axes.annotate(f"{called[engine(record)]} is ahead of recompute\nfrom token {tokens} on{rough}",
                   (tokens, 0.98), xycoords=("data", "axes fraction"),
                   xytext=(5 if left else -5, 0), textcoords="offset points", fontsize=style.TEXT,
                   color=style.GREY, va="top", ha="left" if left else "right")

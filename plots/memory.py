@@ -9,6 +9,7 @@ from rows import new_rows
 
 MIB = 2**20
 FEWEST_POINTS = 8  # of a timeline that shows how memory grows
+NEAR = 30  # times the highest curve: up to there the machine's memory is a line
 
 
 # ---- 2: bytes against context ----
@@ -27,6 +28,12 @@ def weight_bytes(records):
     return max((number(r, "memory.weight_bytes") or 0 for r in records), default=0) or None
 
 
+def machine_words(rows):
+    """What the machines have, for a subtitle."""
+    memory = number(rows[0], "env.memory_bytes")
+    return f"; the machine has {words.binary(memory)}" if memory else ""
+
+
 def kv_bytes_bars(rows):
     called = names(rows)
     live = [number(r, "memory.kv_live_bytes") for r in rows]
@@ -38,7 +45,8 @@ def kv_bytes_bars(rows):
         f"Bytes of the KV cache: {style.model(rows)}",
         f"after {positions(rows[0]):g} positions, {style.setting(rows)}"
         + (f"; the model's weights take {words.binary(weights)}, "
-           f"{words.plain(weights / largest, 2)} times the longest bar" if beyond else ""),
+           f"{words.plain(weights / largest, 2)} times the longest bar" if beyond else "")
+        + machine_words(rows),
         rows, [("", [called[engine(r)] for r in rows])],
         [f"{words.binary(low)} live, {words.binary(high)} reserved"
          for low, high in zip(live, reserved)])
@@ -63,7 +71,7 @@ def kv_bytes_curves(rows):
     unit = (lambda r: MIB * (number(r, "case.layers") or 1)) if shared else (lambda r: MIB)
     figure = style.new_figure(
         f"Bytes of the KV cache: {style.model(rows)}",
-        f"{style.setting(rows)}; curves: live rows, dashes: reserved", rows,
+        f"{style.setting(rows)}; curves: live rows, dashes: reserved{machine_words(rows)}", rows,
         inside=labels.room(1 + len(by_engine(rows))))
     axes = figure.subplots()
     style.context_axis(axes, contexts(rows))
@@ -91,6 +99,12 @@ def kv_bytes_curves(rows):
                      style.GREY))
     if not ends:
         return None
+    memory = number(rows[0], "env.memory_bytes")
+    # Far above the curves its line would press them flat; the subtitle names it.
+    if memory and not shared and memory / MIB <= NEAR * max(end[1] for end in ends):
+        axes.axhline(memory / MIB, color=style.BLACK, lw=1.2, ls=":")
+        ends.append((max(contexts(rows)), memory / MIB,
+                     f"the machine's memory: {words.binary(memory)}", style.BLACK))
     style.log_ticks(axes.yaxis)
     labels.label_ends(axes, ends)
     return figure

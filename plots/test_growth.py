@@ -42,7 +42,10 @@ class TestCumulativeTime(PlotTest):
         self.assertTrue(np.all(fast[1][after:] < slow[1][after:]))
         self.assertIsNone(growth.crossover(fast, slow))
         shown = texts(growth.plot_cumulative_time(quickstart()))
-        self.assertIn(f"contiguous is ahead of recompute\nfrom token {at} on", shown)
+        ahead = f"contiguous is ahead of recompute\nfrom token {at} on"
+        self.assertIn(ahead + ", in 3 rounds", shown)
+        sure = [record(e, rounds=6) for e in ("recompute", "contiguous/f32")]
+        self.assertIn(ahead, texts(growth.plot_cumulative_time(sure)))
 
     def test_no_crossover(self):
         rows = [record("recompute"), record("contiguous/f32", ms=1000.0)]

@@ -43,6 +43,17 @@ class TestKvBytes(PlotTest):
         shown = texts(memory.plot_kv_bytes(over_contexts()))
         self.assertFalse([text for text in shown if text.startswith("weights")])
 
+    def test_the_machines_memory_is_a_line_where_it_is_near_and_words_anyhow(self):
+        rows = over_contexts()
+        for row in rows:
+            row["env"] = dict(row["env"], memory_bytes=24 << 30)
+        far = texts(memory.plot_kv_bytes(rows))
+        self.assertIn("the machine has 24 GiB", " ".join(far).replace("\n", " "))
+        self.assertFalse([text for text in far if text.startswith("the machine's memory")])
+        for row in rows:
+            row["env"]["memory_bytes"] = 512 << 20
+        self.assertIn("the machine's memory: 512 MiB", texts(memory.plot_kv_bytes(rows)))
+
     def test_bytes_of_a_layer_where_layers_follow_the_context(self):
         rows = [record("contiguous/f16", prompt, 16, "attention", layers=layers)
                 for prompt, layers in ((1008, 8), (4080, 2))]

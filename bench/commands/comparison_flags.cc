@@ -30,12 +30,12 @@ void ComparisonFlags::check(const std::vector<std::string>& inputs) const {
   for (const std::string& input : inputs) {
     if (input.empty()) continue;
     for (const fs::path& file : {fs::path(input), fs::path(input) / "records.jsonl"}) {
-      taken.insert(fs::weakly_canonical(file));
+      taken.insert(resolved(file));
     }
   }
   for (const Output& file : outputs()) {
     check_writable(file.path);
-    if (!taken.insert(fs::weakly_canonical(file.path)).second) {
+    if (!taken.insert(resolved(file.path)).second) {
       throw UsageError(fmt::format(
           "--out {}={}: this file is read, or written by another --out; expected a file "
           "of its own",

@@ -4,6 +4,7 @@
 
 #include "bench/commands/commands.h"
 #include "bench/record/exit_code.h"
+#include "bench/record/whole_file.h"
 #include "bench/run/run_report.h"
 
 namespace kvmark {
@@ -28,7 +29,7 @@ Command add_report(CLI::App& kvmark) {
   report->add_flag("--no-plots", o->no_plots,
                    "Draw no pictures; they go into a folder that is named after the page");
   return {report, [o] {
-            if (!o->no_plots) {
+            if (!o->no_plots && !is_stream(o->request.page)) {
               const std::filesystem::path page = o->request.page;
               o->request.plots = (page.parent_path() / page.stem()).string() + "-plots";
             }

@@ -13,12 +13,20 @@ namespace {
 constexpr size_t kWidth = 100;
 constexpr size_t kTitleWidth = 22, kFiguresWidth = 30, kChangeWidth = 11;
 
+// In a job's log "::error …" at the start of a line is a command to the CI system.
+std::string no_command(std::string text) {
+  for (size_t at = text.find("::"); at != std::string::npos; at = text.find("::", at)) {
+    text.replace(at, 2, ": :");
+  }
+  return text;
+}
+
 // Lines of at most kWidth columns, broken between words, each behind `indent` spaces and all but
 // the first behind two more.
 std::string wrapped(std::string_view text, size_t indent) {
   std::string out, line(indent, ' ');
   bool empty = true;  // the line has no word yet
-  const std::string words = one_line(text);
+  const std::string words = no_command(one_line(text));
   for (size_t begin = 0; begin < words.size();) {
     const size_t end = std::min(words.find(' ', begin), words.size());
     const std::string_view word = std::string_view(words).substr(begin, end - begin);

@@ -186,10 +186,6 @@ std::string one_line(std::string_view text) {
   std::string line(text);
   std::replace_if(
       line.begin(), line.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
-  // In a job's log "::error …" at the start of a line is a command to the CI system.
-  for (size_t at = line.find("::"); at != std::string::npos; at = line.find("::", at)) {
-    line.replace(at, 2, ": :");
-  }
   return line;
 }
 

@@ -158,7 +158,7 @@ MachineFinding cpu_quota(const Diagnosis& d) {
 }
 
 MachineFinding memory(const Diagnosis& d) {
-  auto bytes = d.machine.memory_bytes;
+  auto bytes = d.machine.state.memory_bytes;
   std::string found = bytes ? human_bytes(static_cast<double>(*bytes)) : kUnseen;
   if (const auto limit = d.machine.memory_limit_bytes) {
     found += fmt::format(", the group's limit is {}", human_bytes(static_cast<double>(*limit)));
@@ -262,7 +262,8 @@ MachineFinding worker(const Diagnosis& d) {
   const auto& start_ms = d.noise.worker_start_ms;
   if (!start_ms) return {"worker", "unknown: no visit came through"};
   const std::string found = fmt::format(
-      "ready for its first step {:.0f} ms after its start, weights of the quickstart's shape included",
+      "ready for its first step {:.0f} ms after its start, weights of the quickstart's shape "
+      "included",
       *start_ms);
   if (*start_ms <= kWorkerStartMs) return {"worker", found};
   return {"worker", found, note, "every case costs that once, a visit of the gate each time"};

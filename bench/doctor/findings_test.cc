@@ -26,7 +26,7 @@ Diagnosis healthy() {
   m.caches = {{1, 48 << 10, 1}, {2, 1 << 20, 1}, {3, 32 << 20, 8}};
   m.turbo = false;
   m.huge_pages = "madvise";
-  m.memory_bytes = int64_t{64} << 30;
+  m.state.memory_bytes = int64_t{64} << 30;
   m.swap_used_bytes = 0;
   m.clock_source = "tsc";
   m.perf_event_paranoid = 2;

@@ -191,11 +191,10 @@ MachineFacts look_at_machine(const SystemPaths& paths, const std::vector<int>& c
   facts.huge_pages = bracketed(file_line(sys / "kernel/mm/transparent_hugepage/enabled"));
   facts.huge_page_defrag = bracketed(file_line(sys / "kernel/mm/transparent_hugepage/defrag"));
   const std::string meminfo = read_system_file(paths.proc + "/meminfo");
-  facts.memory_bytes = kib_of(keyed_integer(meminfo, "MemTotal"));
   const auto swap = kib_of(keyed_integer(meminfo, "SwapTotal"));
   const auto swap_free = kib_of(keyed_integer(meminfo, "SwapFree"));
   if (swap && swap_free) facts.swap_used_bytes = *swap - *swap_free;
-  facts.memory_limit_bytes = memory_limit(paths, facts.memory_bytes);
+  facts.memory_limit_bytes = memory_limit(paths, facts.state.memory_bytes);
   facts.clock_source =
       file_line(sys / "devices/system/clocksource/clocksource0/current_clocksource");
   if (const auto level = file_integer(paths.proc + "/sys/kernel/perf_event_paranoid")) {

@@ -30,7 +30,6 @@ struct MachineFacts {
   std::optional<double> max_frequency_ghz;
   std::optional<std::string> huge_pages;        // always, madvise, never
   std::optional<std::string> huge_page_defrag;  // the same, and defer, defer+madvise
-  std::optional<int64_t> memory_bytes;
   std::optional<int64_t> swap_used_bytes;
   std::optional<int64_t> memory_limit_bytes;  // of the tightest control group
   std::optional<std::string> clock_source;

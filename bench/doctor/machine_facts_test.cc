@@ -23,7 +23,7 @@ TEST_F(MachineFactsTest, AnEmptySystemSaysNothing) {
   EXPECT_EQ(facts.turbo, std::nullopt);
   EXPECT_EQ(facts.max_frequency_ghz, std::nullopt);
   EXPECT_EQ(facts.huge_pages, std::nullopt);
-  EXPECT_EQ(facts.memory_bytes, std::nullopt);
+  EXPECT_EQ(facts.state.memory_bytes, std::nullopt);
   EXPECT_EQ(facts.swap_used_bytes, std::nullopt);
   EXPECT_EQ(facts.clock_source, std::nullopt);
   EXPECT_EQ(facts.perf_event_paranoid, std::nullopt);
@@ -79,7 +79,7 @@ TEST_F(MachineFactsTest, ReadsAServer) {
   EXPECT_DOUBLE_EQ(*facts.max_frequency_ghz, 3.9);
   EXPECT_EQ(facts.huge_pages, "madvise");
   EXPECT_EQ(facts.huge_page_defrag, "never");
-  EXPECT_EQ(facts.memory_bytes, 100 << 10);
+  EXPECT_EQ(facts.state.memory_bytes, 100 << 10);
   EXPECT_EQ(facts.swap_used_bytes, 30 << 10);
   EXPECT_EQ(facts.clock_source, "tsc");
   EXPECT_EQ(facts.perf_event_paranoid, 3);

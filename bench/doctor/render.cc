@@ -93,7 +93,7 @@ Json machine_json(const Diagnosis& d) {
           {"steal_share", or_null(steal_share(d))},
           {"cpu_quota_cores", or_null(m.state.cpu_quota)},
           {"throttled_ms", or_null(d.probes.throttled_ms)},
-          {"memory_bytes", or_null(m.memory_bytes)},
+          {"memory_bytes", or_null(m.state.memory_bytes)},
           {"memory_limit_bytes", or_null(m.memory_limit_bytes)},
           {"swap_used_bytes", or_null(m.swap_used_bytes)},
           {"container", d.container},

@@ -88,6 +88,22 @@ std::string timed_setting_of(const Json& record, const std::string& setting, con
   return setting.empty() ? level : fmt::format("{}, {}", level, setting);
 }
 
+// "AMD EPYC with 2 cores".
+std::string machine_of(const Json& record) {
+  const auto text = [&](const char* path) {
+    const Json& value = value_at(record, path);
+    return value.is_null() ? std::string("?") : text_of(value);
+  };
+  const std::string cpu = fmt::format("{} with {} cores", text("env.cpu"), text("env.cores"));
+  return value_at(record, "env.gpu").is_null() ? cpu : cpu + " and " + text("env.gpu");
+}
+
+bool machines_differ(const Rows& rows) {
+  return std::any_of(rows.begin(), rows.end(), [&](const Json* row) {
+    return machine_of(*row) != machine_of(*rows.front());
+  });
+}
+
 // ---- Groups ----
 
 std::string baseline_of(const std::vector<Point>& points) {
@@ -171,8 +187,8 @@ std::vector<const Json*> ComparableRows::spoken_of(const Point& point) const {
 std::vector<ComparableRows> comparable_rows(Records records) {
   std::vector<std::pair<std::string, Rows>> groups;
   for (const Json& record : records) {
-    if (!has_figures(record)) continue;
-    const std::string key = rest_without_length(record);
+    if (!is_ok(record)) continue;
+    const std::string key = rest_without_length(record) + machine_of(record);
     auto it =
         std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == key; });
     if (it == groups.end()) it = groups.insert(it, {key, {}});
@@ -184,6 +200,9 @@ std::vector<ComparableRows> comparable_rows(Records records) {
   for (const auto& [key, rows] : groups) {
     ComparableRows group;
     group.setting = setting_of(*rows.front(), first_of_each);
+    if (machines_differ(first_of_each)) {
+      group.setting += (group.setting.empty() ? "on " : ", on ") + machine_of(*rows.front());
+    }
     group.timed_setting = timed_setting_of(*rows.front(), group.setting, first_of_each);
     group.points = points_of(rows);
     group.baseline = baseline_of(group.points);

@@ -19,8 +19,9 @@ struct Point {
   const nlohmann::ordered_json* last_of(const std::string& engine) const;
 };
 
-// Rows with figures that differ in the engine and the length alone. (At attention level also in
-// the number of layers, by which a plan holds the working set constant.)
+// Rows of one machine that are ok and differ in the engine and the length alone. (At attention
+// level also in the number of layers, by which a plan holds the working set constant.) A row that
+// misses its gate is not praised.
 struct ComparableRows {
   std::string setting;        // what tells them from others: "llama-3-8b, 2 threads"; "": nothing
   std::string timed_setting;  // the same where times are told: "Attention alone, llama-3-8b"

@@ -110,8 +110,9 @@ std::string words_of(std::string_view path) {
   return words;
 }
 
-std::string environment_text(const Json& value) {
+std::string environment_text(const Json& value, std::string_view unit) {
   if (value.is_null()) return "unknown";
+  if (unit == "bytes" && value.is_number()) return human_bytes(value.get<double>());
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   return text_of(value);
 }
@@ -128,7 +129,7 @@ Json environment_json(Records rows) {
     for (const Json& row : rows) {
       const Json& value = value_at(row, field.path);
       is_known |= !value.is_null();
-      add_once(values, environment_text(value));
+      add_once(values, environment_text(value, field.unit));
     }
     if (is_known) all.push_back({{"what", words_of(field.path)}, {"values", values}});
   }
@@ -224,19 +225,13 @@ Json settings_json(Records rows) {
 
 // ---- Rows ----
 
-bool is_interval(const Json& value) {
-  return value.is_array() && value.size() == 2 && value[0].is_number() && value[1].is_number();
-}
-
 // "values", "intervals" and "n" of a row.
 void add_figures(const Json& record, const std::vector<Figure>& figures, Json& row) {
   Json values = Json::object(), intervals = Json::object(), counts = Json::object();
   for (const Figure& f : figures) {
     if (!has_figures(record) || !figure(record, f.path)) continue;
     values[f.path] = value_at(record, f.path);
-    if (const Json& ends = value_at(record, f.interval); is_interval(ends)) {
-      intervals[f.path] = ends;
-    }
+    if (const auto ends = interval_at(record, f.interval)) intervals[f.path] = *ends;
     if (const Json& n = value_at(record, f.n); n.is_number()) counts[f.path] = n;
   }
   row["values"] = std::move(values);
@@ -273,6 +268,8 @@ Json row_json(const Json& record, const std::vector<Figure>& figures, const Doub
            {"counts", has_figures(record)},
            {"doubts", doubts.own_of(record)},
            {"rounds", rounds.is_number() ? rounds : Json()},
+           {"turn", value_at(record, "sampling.interleaved") == true ? value_at(record, "group_run")
+                                                                     : Json()},
            {"case", scalars_of(value_at(record, "case"))}};
   add_figures(record, figures, row);
   add_series(record, row);

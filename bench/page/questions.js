@@ -24,7 +24,7 @@ kvmark.questions = (() => {
   const UNITS = {MiB: 2 ** 20, GiB: 2 ** 30};
   const RANKED_BY_DEFAULT =
       ["latency.tpot_ms.p50", "throughput.decode_tok_per_s", "counters.instructions_per_step"];
-  const KV_BYTES = "memory.kv_reserved_bytes";
+  const RESERVED_BYTES = "memory.kv_reserved_bytes", PEAK_BYTES = "memory.kv_peak_bytes";
   const WEIGHT_BYTES = "memory.weight_bytes";
   const LOSSES =
       ["accuracy.loss.kld_mean", "accuracy.loss.top1_agreement", "accuracy.loss.attend_rel_rms"];
@@ -61,7 +61,8 @@ kvmark.questions = (() => {
       id: "setting",
       title: "Model",
       of: (row) => kvmark.caseWithout(row, ...NARROWER),
-      name: settingText
+      name: settingText,
+      sortedBy: (row) => row.case.level === "model" ? 0 : 1  // whole steps are what users wait for
     },
     {
       id: "lengths",
@@ -122,9 +123,15 @@ kvmark.questions = (() => {
     return RANKED_BY_DEFAULT.find(isOffered) ?? offered[0]?.path ?? null;
   }
 
-  // Bytes that the budget must hold: the reserved KV cache, and the weights where there are some.
+  // What the engine held at once: while a cache grows, the old and the new piece.
+  function kvBytes(row) {
+    const reserved = row.values[RESERVED_BYTES];
+    return reserved === undefined ? undefined : Math.max(reserved, row.values[PEAK_BYTES] ?? 0);
+  }
+
+  // Bytes that the budget must hold: the KV cache, and the weights where there are some.
   function bytesOf(row) {
-    const kv = row.values[KV_BYTES];
+    const kv = kvBytes(row);
     return kv === undefined ? undefined : kv + (row.values[WEIGHT_BYTES] ?? 0);
   }
 
@@ -159,16 +166,25 @@ kvmark.questions = (() => {
     return a && b && a[0] <= b[1] && b[0] <= a[1];
   }
 
-  // The rows that the first one is not known to beat: equal ones of an exact metric, overlapping
-  // intervals of a noisy one; without intervals only the second can be named.
+  function sameTurn(a, b) {
+    return a.turn === b.turn && a.turn !== null;
+  }
+
+  // Without an interval, or measured at another time, what is so far behind is behind all the same.
+  const FAR = 2;
+
+  // The rows that the first one is not known to beat: equal ones of an exact metric; of a noisy one
+  // those whose interval overlaps, and those near it that have none or took no turns with it.
   function rivals({ranked, path}) {
-    const [first, ...rest] = ranked;
-    if (!metrics.get(path).noisy) {
-      return rest.filter((row) => row.values[path] === first.values[path]);
-    }
-    return rest.filter((row, i) => row.intervals[path] && first.intervals[path]
-            ? overlap(row.intervals[path], first.intervals[path])
-            : i === 0);
+    const [first, ...rest] = ranked, best = first.values[path];
+    if (!metrics.get(path).noisy) return rest.filter((row) => row.values[path] === best);
+    return rest.filter((row) => {
+      if (row.intervals[path] && first.intervals[path] && sameTurn(row, first)) {
+        return overlap(row.intervals[path], first.intervals[path]);
+      }
+      const value = row.values[path];
+      return Math.max(value, best) < FAR * Math.min(value, best);
+    });
   }
 
   function superlative(metric) {
@@ -183,7 +199,7 @@ kvmark.questions = (() => {
   }
 
   function sizeSentence(row) {
-    const kv = row.values[KV_BYTES], weights = row.values[WEIGHT_BYTES];
+    const kv = kvBytes(row), weights = row.values[WEIGHT_BYTES];
     if (kv === undefined) return "";
     if (!weights) return ` It reserves ${bytes(kv)} for the KV cache; no weights were loaded.`;
     return ` It takes ${bytes(kv + weights)}: ${bytes(kv)} reserved for the KV cache, ` +
@@ -230,13 +246,17 @@ kvmark.questions = (() => {
     const where = limit ? ` of those that fit into ${limit}` : "";
     const best = quantity(metric, first.values[path]), name = kvmark.engineInWords(first);
     if (!metric.noisy) return `${names} are equal${where}: ${metric.title} ${best}.`;
-    if (first.intervals[path] && near.every((row) => row.intervals[path])) {
+    const decidable = (row) => row.intervals[path] && sameTurn(row, first);
+    if (first.intervals[path] && near.every(decidable)) {
       return `Not decided between ${names}${where}: their intervals of ${metric.title} overlap; ` +
           `${name} came out at ${best}.`;
     }
     const others = listed(near.map((row) => quantity(metric, row.values[path])));
+    const why = near.every((row) => sameTurn(row, first))
+        ? `${roundsText([first, ...near])} without an interval`
+        : "Not measured side by side";
     return `${name} came out first${where}: ${metric.title} ${best}, against ${others}. ` +
-        `${roundsText([first, ...near])} without an interval: not decided between ${names}.`;
+        `${why}: not decided between ${names}.`;
   }
 
   function nothingFits(others, limit) {
@@ -273,7 +293,7 @@ kvmark.questions = (() => {
     const body = ranked.map((row, i) => {
       const cells = [
         figure(metric, row.values[path]), intervalText(row, path) ?? kvmark.NOTHING,
-        bytes(row.values[KV_BYTES]),
+        bytes(kvBytes(row)),
         ...(weights ? [bytes(row.values[WEIGHT_BYTES]), bytes(bytesOf(row))] : []),
         ...(budget < Infinity ? [`${number(100 * bytesOf(row) / budget)} %`] : []),
         ...losses.map((loss) => figure(metrics.get(loss), row.values[loss]))
@@ -294,11 +314,23 @@ kvmark.questions = (() => {
                               ` (${row.engine}): ${reason}`))));
   }
 
-  function countedText(rows) {
+  function layersText(rows) {
     const layers = kvmark.distinct(rows.map((row) => row.case.layers)).map(text).join(" or ");
-    return "Counted against the budget: the bytes that the engine reserved for keys and values, " +
-        "and the model's weights; not the program, its work space and the operating system. All " +
-        `as measured, with ${layers} layer${layers === "1" ? "" : "s"} and the batch chosen.`;
+    return `${layers} layer${layers === "1" ? "" : "s"}`;
+  }
+
+  // What a time at attention level must not be taken for.
+  function levelText(rows) {
+    const alone = rows.every((row) => row.case.level === "attention");
+    return alone ? `Attention of ${layersText(rows)} alone: ` : "";
+  }
+
+  function countedText(rows) {
+    const weights = rows.some((row) => row.values[WEIGHT_BYTES] > 0);
+    return "Counted against the budget: the most bytes that the engine held at once for keys and " +
+        `values${weights ? ", and the model's weights" : ""}; not ` +
+        `${weights ? "" : "the weights, "}the program, its work space and the operating system. ` +
+        `All as measured, with ${layersText(rows)} and the batch chosen.`;
   }
 
   const state = {chosen: {}, metric: null, budget: "", unit: "GiB"};
@@ -387,7 +419,7 @@ kvmark.questions = (() => {
       return;
     }
     const answer = rank(rows, elsewhere, state.metric, budget);
-    byId("answer").textContent = sentence(answer, limit);
+    byId("answer").textContent = levelText(rows) + sentence(answer, limit);
     refill(details, answer.ranked.length > 0 ? rankedTable(answer, budget) : null,
         othersList(answer.others), el("p", {class: "muted"}, countedText(rows)));
   }

@@ -92,6 +92,24 @@ TEST(Summary, FormatsOfAsManyBytesAreNotPraised) {
               Not(HasSubstr("keeps a token")));
 }
 
+TEST(Summary, ARowThatMissesItsGateIsNotPraised) {
+  std::vector<Json> records = {with_bytes(timed("contiguous/f16", 64, about(10)), 1024),
+                               with_bytes(timed("contiguous/int4:g32", 64, about(5)), 288)};
+  ASSERT_THAT(all_of(records), HasSubstr("int4:g32"));
+  records[1]["status"] = "invalid";
+  records[1]["reason"] = "it misses its gate";
+  EXPECT_THAT(all_of(records), Not(HasSubstr("int4:g32")));
+  EXPECT_THAT(texts_of(records, kWarning), ElementsAre(HasSubstr("it misses its gate")));
+}
+
+TEST(Summary, MachinesAreNotHeldAgainstEachOther) {
+  std::vector<Json> records = {timed("contiguous/f16", 64, about(10)),
+                               timed("contiguous/int8:g32", 64, about(5))};
+  ASSERT_THAT(all_of(records), HasSubstr("as fast as"));
+  records[1]["env"]["cpu"] = "Another CPU";
+  EXPECT_THAT(all_of(records), Not(HasSubstr("as fast as")));
+}
+
 // ---- Speed ----
 
 TEST(Summary, SpeedsAreToldWithTheirInterval) {

@@ -298,7 +298,7 @@ kvmark.views = (() => {
     }));
     const band = cases.map(({found}, i) => ({
       y: i,
-      x: [1 - (found.threshold ?? 0), 1 + (found.threshold ?? 0)],
+      x: [1 / (1 + (found.threshold ?? 0)), 1 + (found.threshold ?? 0)],
       head: "threshold",
       tip: []
     }));

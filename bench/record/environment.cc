@@ -141,6 +141,9 @@ std::vector<std::string> doubts_about(const MachineState& machine) {
 MachineState sample_machine(const SystemPaths& paths) {
   MachineState machine;
   machine.cores = allowed_cores();
+  if (const auto kib = keyed_integer(read_system_file(paths.proc + "/meminfo"), "MemTotal")) {
+    machine.memory_bytes = *kib << 10;
+  }
   machine.load = leading_number(first_line(paths.proc + "/loadavg"));
   machine.cpu_quota = cpu_quota(paths);
   const std::string governor =
@@ -173,6 +176,7 @@ Json environment(const EnvironmentInput& input) {
   env["blas"] = text_or_null(input.blas);
   env["huge_pages"] = or_null(machine.huge_pages);
   env["cores"] = or_null(machine.cores);
+  env["memory_bytes"] = or_null(machine.memory_bytes);
   env["governor"] = or_null(machine.governor);
   env["gpu"] = or_null(input.gpu);
   env["load"] = or_null(machine.load);

@@ -1,6 +1,7 @@
 // Where and with what a run was made.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -12,9 +13,10 @@ namespace kvmark {
 
 // How a machine is before a run starts anything on it: a later look would find the run's own load.
 struct MachineState {
-  std::optional<int> cores;         // that this process may use
-  std::optional<double> load;       // average of the last minute
-  std::optional<double> cpu_quota;  // cores' worth of time that the control group may use
+  std::optional<int> cores;             // that this process may use
+  std::optional<int64_t> memory_bytes;  // of the whole machine
+  std::optional<double> load;           // average of the last minute
+  std::optional<double> cpu_quota;      // cores' worth of time that the control group may use
   std::optional<std::string> governor;
   std::optional<bool> huge_pages;            // the kernel gives them to memory that asks (madvise)
   std::optional<bool> vm;                    // a virtual machine

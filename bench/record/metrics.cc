@@ -366,6 +366,8 @@ constexpr RecordField kFields[] = {
         "The kernel gives huge pages to the caches' memory, which asks for them; null where it "
         "does not say."),
     env_field("env.cores", integer, "", "Cores that the process may use."),
+    env_field("env.memory_bytes", integer, "bytes",
+              "Memory of the machine; null where the system does not tell."),
     env_field("env.governor", text, "", "Frequency governor; null where there is none to see."),
     env_field("env.gpu", text, "", "The GPU in use; null without one."),
     env_field("env.load", number, "",

@@ -20,14 +20,14 @@ void write(const fs::path& path, std::string_view text, std::ios::openmode mode)
   if (!file) throw RuntimeError(fmt::format("cannot write {}", path.string()));
 }
 
-// What a name means that must not be replaced: /dev/stdout is a link to whatever stdout is.
+}  // namespace
+
+// /dev/stdout is a link to whatever stdout is.
 bool is_stream(const std::string& path) {
   std::error_code error;
   if (path.starts_with("/dev/") || path.starts_with("/proc/")) return true;
   return fs::exists(path, error) && !fs::is_regular_file(path, error);
 }
-
-}  // namespace
 
 void write_whole(const std::string& path, std::string_view text) {
   if (is_stream(path)) return write(path, text, std::ios::app);
@@ -41,6 +41,12 @@ void write_whole(const std::string& path, std::string_view text) {
   write(aside, text, std::ios::trunc);
   fs::rename(aside, target, error);
   if (error) throw RuntimeError(fmt::format("cannot write {}: {}", path, error.message()));
+}
+
+fs::path resolved(const fs::path& name) {
+  std::error_code error;
+  fs::path path = fs::weakly_canonical(name, error);
+  return error ? name : path;
 }
 
 void check_writable(const std::string& path) {

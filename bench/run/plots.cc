@@ -56,16 +56,27 @@ std::string find_script() {
   return "";
 }
 
-// "" or why it drew nothing.
-std::string run_script(const std::vector<std::string>& arguments) {
+// The program that draws, to be followed by its arguments; or why there is none.
+struct Plotter {
+  std::vector<std::string> command;
+  std::string missing;
+};
+
+Plotter find_plotter() {
   const std::string script = find_script();
-  if (script.empty()) return "no plots: plots/plot.py is not beside this build";
+  if (script.empty()) return {{}, "no plots: plots/plot.py is not beside this build"};
   const auto python = plotting_python();
-  if (!python) return "no plots: there is no python3 with matplotlib";
-  std::vector<std::string> command = {*python, script};
+  if (!python) return {{}, "no plots: there is no python3 with matplotlib"};
+  return {{*python, script}, ""};
+}
+
+// "" or why it drew nothing.
+std::string run(Plotter plotter, const std::vector<std::string>& arguments) {
+  if (!plotter.missing.empty()) return plotter.missing;
+  std::vector<std::string>& command = plotter.command;
   command.insert(command.end(), arguments.begin(), arguments.end());
   if (succeeds(command, false)) return "";
-  return fmt::format("no plots: {} failed; its output stands above", script);
+  return fmt::format("no plots: {} failed; its output stands above", command[1]);
 }
 
 }  // namespace
@@ -80,14 +91,16 @@ std::optional<std::string> plotting_python() {
 std::string draw_plots(const std::vector<std::string>& runs, const std::string& folder) {
   std::vector<std::string> arguments = runs;
   arguments.insert(arguments.end(), {"-o", folder});
-  return run_script(arguments);
+  return run(find_plotter(), arguments);
 }
 
 std::string draw_comparison(const std::string& base, const std::string& now,
                             const std::string& comparison, const std::string& folder) {
+  const Plotter plotter = find_plotter();
+  if (!plotter.missing.empty()) return plotter.missing;
   const std::string path = folder + "/comparison.json";
   write_whole(path, comparison);
-  return run_script({base, now, "--compare", path, "-o", folder});
+  return run(plotter, {base, now, "--compare", path, "-o", folder});
 }
 
 }  // namespace kvmark

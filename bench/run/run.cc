@@ -170,6 +170,18 @@ std::vector<std::string> statuses_of(const std::vector<Json>& rows) {
   return statuses;
 }
 
+// The page and the plots of a run that is done. What keeps them from being written takes back
+// nothing that was measured.
+ExitCode report_on(const RunFolder& folder, std::ostream& err) {
+  try {
+    write_report({{folder.path}, folder.path + "/report.html", folder.path + "/plots"}, err);
+    return kExitFine;
+  } catch (const std::exception& e) {
+    err << "kvmark: " << e.what() << std::endl;
+    return kExitFailed;
+  }
+}
+
 }  // namespace
 
 ExitCode exit_code_of(const std::vector<std::string>& statuses) {
@@ -222,10 +234,8 @@ ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
   out << table(rows) << std::flush;
   if (!request.history.empty()) append_history(request.history, rows);
   err << "records: " << folder.records_path() << std::endl;
-  if (request.report) {
-    write_report({{folder.path}, folder.path + "/report.html", folder.path + "/plots"}, err);
-  }
-  return exit_code_of(statuses_of(rows));
+  const ExitCode code = exit_code_of(statuses_of(rows));
+  return request.report ? worst_of({code, report_on(folder, err)}) : code;
 }
 
 }  // namespace kvmark

@@ -150,7 +150,7 @@ RunFolder open_run_folder(const std::string& path, const std::string& name, bool
         "-o {}: there is a run in this folder; continue it with --resume, or choose another",
         path));
   }
-  for (const char* name : {"/plan.json", "/records.jsonl", "/workers.log"}) {
+  for (const char* name : {"/plan.json", "/records.jsonl", "/workers.log", "/report.html"}) {
     check_no_folder(path + name);
   }
   read_rows(folder);

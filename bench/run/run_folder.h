@@ -49,7 +49,7 @@ std::vector<nlohmann::ordered_json> latest_rows(std::vector<nlohmann::ordered_js
 
 struct RunRows {
   std::vector<nlohmann::ordered_json> rows;
-  std::optional<std::string> torn;     // as in RecordFile
+  std::optional<std::string> torn;        // as in RecordFile
   nlohmann::ordered_json plan = nullptr;  // its plan.json; null: there is none
   std::set<std::string> planned = {};     // case ids of that; empty: it has none
 };

@@ -1,5 +1,8 @@
 #include "bench/run/run_report.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <iterator>
 #include <ostream>
 #include <utility>
@@ -10,6 +13,7 @@
 #include "bench/record/whole_file.h"
 #include "bench/run/plots.h"
 #include "bench/run/run_folder.h"
+#include "engines/core/check.h"
 
 namespace kvmark {
 namespace {
@@ -45,10 +49,24 @@ PageContent content_of(const std::vector<std::string>& names, std::ostream& err)
   return content;
 }
 
+// `kvmark report -o *.jsonl` takes the first of the files for the page.
+void check_no_input(const ReportRequest& request) {
+  namespace fs = std::filesystem;
+  const fs::path page = resolved(request.page);
+  for (const fs::path run : request.runs) {
+    for (const fs::path& file : {run, run / "records.jsonl", run / "plan.json"}) {
+      if (resolved(file) != page) continue;
+      throw UsageError(fmt::format("-o {}: this file is read; expected another name for the page",
+                                   request.page));
+    }
+  }
+}
+
 }  // namespace
 
 void write_report(const ReportRequest& request, std::ostream& err) {
   check_writable(request.page);
+  check_no_input(request);
   const PageContent content = content_of(request.runs, err);
   write_whole(request.page, page(content));
   err << "page: " << request.page << std::endl;

@@ -15,8 +15,9 @@ struct ReportRequest {
 
 // Writes the page, whole or not at all, and draws the plots; `err` is told what was written, and
 // why there are no plots where there are none. Of two runs page and plot are a comparison, with
-// times of different machines shown, not judged. Throws UsageError, before anything is written, for runs
-// that cannot be read and a page that cannot be written, RuntimeError where writing fails.
+// times of different machines shown, not judged. Throws UsageError, before anything is written, for
+// runs that cannot be read and a page that cannot be written or is one of their files, RuntimeError
+// where writing fails.
 void write_report(const ReportRequest& request, std::ostream& err);
 
 }  // namespace kvmark

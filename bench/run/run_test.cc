@@ -16,7 +16,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using Json = nlohmann::ordered_json;
 
 class RunTest : public testing::Test {

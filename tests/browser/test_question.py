@@ -57,6 +57,34 @@ class QuestionTest(PageTest):
             "without an interval: not decided between int4:g32 in one piece and int8:g32 in one "
             "piece."), self.answer())
 
+    def test_what_took_no_turns_is_not_decided(self):
+        rows = made_up.rows()
+        for i, row in enumerate(rows):
+            row["turn"] = f"group {i}"
+        self.open(assembled(made_up.page(rows=rows)))
+        self.assertIn("Not measured side by side: not decided between int4:g32 in one piece and "
+                      "int8:g32 in one piece.", self.answer())
+
+    def test_times_of_the_attention_alone_are_called_so(self):
+        self.assertFalse(self.answer().startswith("Attention"), self.answer())
+        rows = made_up.rows()
+        for row in rows:
+            row["case"]["level"] = "attention"
+            row["values"].pop("memory.weight_bytes", None)
+        self.open(assembled(made_up.page(rows=rows)))
+        self.assertTrue(self.answer().startswith("Attention of 4 layers alone: "), self.answer())
+        self.assertIn("not the weights, the program", self.find("#answer-details").text)
+
+    def test_a_cache_that_grows_needs_its_peak(self):
+        rows = made_up.rows()
+        for row in rows:
+            row["values"]["memory.kv_peak_bytes"] = 60 * made_up.MIB
+        self.open(assembled(made_up.page(rows=rows)))
+        self.choose("#ask-lengths", "1024 + 64")
+        self.type_into("#ask-budget", "150")
+        self.choose("#ask-unit", "MiB")
+        self.assertIn("takes 160 MiB", self.answer())
+
     def test_reasons_of_what_is_not_ranked(self):
         self.choose("#ask-lengths", "2048 + 64")
         self.assertIn("Nothing that was measured there can be ranked.", self.answer())

@@ -254,6 +254,10 @@ class CompareTest(unittest.TestCase):
         self.assertIn("/dev/full", result.stderr)
         self.assertTrue(result.stdout.startswith("no regression"), "said all the same")
 
+    def test_a_pipe_is_a_file_too(self):
+        result = self.compare(self.base, self.base, "--out", "md=/dev/stdout", code=0)
+        self.assertIn("no regression", result.stdout)
+
     def test_what_is_wrong_outweighs_what_cannot_be_written(self):
         def invalid(row):
             row.update(status="invalid", reason="for a test")

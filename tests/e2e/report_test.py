@@ -161,6 +161,20 @@ class ReportTest(unittest.TestCase):
         self.page = pathlib.Path("/dev/full")
         self.assertIn("/dev/full", self.report(QUICKSTART, "--no-plots", code=3).stderr)
 
+    def test_what_is_read_is_not_written(self):
+        folder = self.scratch / "a run"
+        folder.mkdir()
+        records = folder / "records.jsonl"
+        records.write_text(QUICKSTART.read_text())
+        for run, self.page in [(records, records), (folder, records), (folder, folder / "plan.json")]:
+            self.assertIn("this file is read", self.report(run, "--no-plots", code=2).stderr)
+        self.assertEqual(records.read_text(), QUICKSTART.read_text())
+
+    def test_a_stream_has_no_plots_beside_it(self):
+        self.page = pathlib.Path("/dev/stdout")
+        self.assertIn("kvmark-data", self.report(QUICKSTART).stdout)
+        self.assertFalse(pathlib.Path("/dev/stdout-plots").exists())
+
     def test_a_torn_last_line_is_told(self):
         torn = self.scratch / "torn.jsonl"
         torn.write_text(QUICKSTART.read_text() + '{"schema": "kvm')
@@ -169,7 +183,7 @@ class ReportTest(unittest.TestCase):
 
     # ---- a run's own page ----
 
-    def run_smoke(self, name, *options):
+    def run_smoke(self, name, *options, code=0):
         program = self.scratch / "kvmark"  # without scripts: pictures are tested above
         if not program.exists():
             shutil.copy(KVMARK, program)
@@ -177,8 +191,17 @@ class ReportTest(unittest.TestCase):
             [program, "run", SOURCE / "configs/smoke.yaml", "-o", self.scratch / name, "--engine",
              "contiguous,fp16", "--set", "workload.level=attention", *options],
             capture_output=True, text=True, timeout=60)
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.returncode, code, result.stderr)
         return result
+
+    def test_a_page_that_fails_takes_no_result_back(self):
+        (self.scratch / "run").mkdir()
+        (self.scratch / "run" / "report.html").symlink_to("/dev/full")
+        result = self.run_smoke("run", code=3)
+        self.assertIn("cannot write", result.stderr)
+        self.assertIn("contiguous", result.stdout)
+        (self.scratch / "other" / "report.html").mkdir(parents=True)
+        self.assertIn("report.html: is a folder", self.run_smoke("other", code=2).stderr)
 
     def test_a_run_leaves_its_page(self):
         result = self.run_smoke("run")
