@@ -96,16 +96,10 @@ void check_machines(const std::vector<RowPair>& pairs) {
   const auto differ = std::find_if(pairs.begin(), pairs.end(),
                                    [](const RowPair& pair) { return !same_machine(pair); });
   if (differ == pairs.end()) return;
-  const auto machine = [](const Json& row) {
-    const Json &cpu = value_at(row, "env.cpu"), &gpu = value_at(row, "env.gpu");
-    return fmt::format("{} with {} cores{}{}", cpu.is_null() ? "an unnamed CPU" : text_of(cpu),
-                       text_of(value_at(row, "env.cores")), gpu.is_null() ? "" : " and ",
-                       gpu.is_null() ? "" : text_of(gpu));
-  };
   throw UsageError(
       fmt::format("the runs are of different machines ({}; {}): times cannot be compared; "
                   "--across-machines compares the rest and shows the times",
-                  machine(*differ->base), machine(*differ->now)));
+                  machine_of(*differ->base), machine_of(*differ->now)));
 }
 
 CaseComparison compare_rows(const RowPair& pair, const std::string& label,

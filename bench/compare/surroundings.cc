@@ -85,6 +85,13 @@ bool same_machine(const RowPair& pair) {
   return same("env.cpu") && same("env.cores") && same("env.gpu");
 }
 
+std::string machine_of(const Json& row) {
+  const Json &cpu = value_at(row, "env.cpu"), &gpu = value_at(row, "env.gpu");
+  return fmt::format("{} with {} cores{}{}", cpu.is_null() ? "an unnamed CPU" : text_of(cpu),
+                     shown(row, "env.cores"), gpu.is_null() ? "" : " and ",
+                     gpu.is_null() ? "" : text_of(gpu));
+}
+
 std::vector<std::string> differences(const std::vector<RowPair>& pairs) {
   Rows base, now;
   for (const RowPair& pair : pairs) {

@@ -17,6 +17,9 @@ struct RowPair {
 // held against each other.
 bool same_machine(const RowPair& pair);
 
+// "AMD EPYC with 2 cores", with a GPU "… and NVIDIA H100".
+std::string machine_of(const nlohmann::ordered_json& row);
+
 // "cpu: A → B", a line for each key of the environment, and of what a row was computed and judged
 // with, in which a pair differs, those that move times by themselves first and marked; then what
 // made times doubtful on each side.

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "bench/compare/surroundings.h"
 #include "bench/report/format.h"
 #include "bench/report/row.h"
 
@@ -86,16 +87,6 @@ std::string timed_setting_of(const Json& record, const std::string& setting, con
   if (!needs_level) return setting;
   const char* level = is_attention(record) ? "Attention alone" : "Whole steps";
   return setting.empty() ? level : fmt::format("{}, {}", level, setting);
-}
-
-// "AMD EPYC with 2 cores".
-std::string machine_of(const Json& record) {
-  const auto text = [&](const char* path) {
-    const Json& value = value_at(record, path);
-    return value.is_null() ? std::string("?") : text_of(value);
-  };
-  const std::string cpu = fmt::format("{} with {} cores", text("env.cpu"), text("env.cores"));
-  return value_at(record, "env.gpu").is_null() ? cpu : cpu + " and " + text("env.gpu");
 }
 
 bool machines_differ(const Rows& rows) {
