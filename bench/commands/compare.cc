@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -69,10 +68,7 @@ int compare_runs(const CompareRequest& request) {
 
   // 2. The comparison, and what it says.
   Comparison comparison = compare(rows_of(request.base), rows_of(request.now), options);
-  std::error_code error;
-  if (std::filesystem::equivalent(request.base, request.now, error)) {
-    comparison.notes.insert(comparison.notes.begin(), "both sides are the same run");
-  }
+  note_same_run(comparison);
   return request.shown.show(comparison);
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <unordered_map>
 
 #include "bench/compare/judge.h"
@@ -192,6 +194,13 @@ Comparison compare(const ComparedRun& base, const ComparedRun& now, const Compar
   comparison.notes = differences(paired.pairs);
   add_notes(comparison, comparison.notes);
   return comparison;
+}
+
+void note_same_run(Comparison& comparison) {
+  std::error_code error;  // names that are no files are not the same
+  if (std::filesystem::equivalent(comparison.base, comparison.now, error)) {
+    comparison.notes.insert(comparison.notes.begin(), "both sides are the same run");
+  }
 }
 
 }  // namespace kvmark

@@ -36,4 +36,7 @@ struct ComparedRun {
 // of different cases under one id.
 Comparison compare(const ComparedRun& base, const ComparedRun& now, const CompareOptions& options);
 
+// Says first of all that both names are of one and the same file or folder, where they are.
+void note_same_run(Comparison& comparison);
+
 }  // namespace kvmark

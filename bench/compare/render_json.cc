@@ -8,6 +8,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json metric_json(const MetricComparison& m) {
+  const SideTexts sides = side_texts(m);
   return {{"metric", m.metric},
           {"title", metric_title(m)},
           {"unit", m.field ? m.field->unit : ""},
@@ -17,6 +18,10 @@ Json metric_json(const MetricComparison& m) {
           {"change", or_null(m.change)},
           {"change_interval", or_null(m.change_interval)},
           {"threshold", or_null(m.threshold)},
+          {"base_text", sides.base},
+          {"new_text", sides.now},
+          {"change_text", change_text(m)},
+          {"threshold_text", threshold_text(m)},
           {"note", m.note}};
 }
 

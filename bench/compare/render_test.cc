@@ -133,6 +133,30 @@ TEST(Json, HoldsEverything) {
   EXPECT_TRUE(m["change_interval"].is_null());
 }
 
+TEST(Json, HoldsFiguresAsPeopleReadThem) {
+  Comparison comparison = slower();
+  std::vector<MetricComparison>& metrics = comparison.cases[0].metrics;
+  metrics[0].change_interval = {0.11, 0.31};
+  metrics[1].threshold = 0;
+  metrics[2].now.reset();
+  metrics[2].change.reset();
+  metrics[2].threshold.reset();
+  metrics.push_back(metric("accuracy.correct.passed", "", 1, 0, Verdict::worse));
+  const auto json = nlohmann::json::parse(render(comparison, "json", false));
+  std::string texts;
+  for (const auto& m : json["cases"][0]["metrics"]) {
+    for (const char* key : {"base_text", "new_text", "change_text", "threshold_text"}) {
+      texts += m[key].get<std::string>() + "|";
+    }
+    texts += "\n";
+  }
+  EXPECT_EQ(texts,
+            "1.250 ms|1.500 ms|+20.0 % [+11.0, +31.0]|10 %|\n"
+            "4 KiB|4 KiB|+0.00 %|any|\n"
+            "2.000 ms|—|||\n"
+            "true|false||10 %|\n");
+}
+
 TEST(Json, TakesBytesThatAreNotText) {
   const auto json = nlohmann::json::parse(render(broken(), "json", false));
   EXPECT_EQ(json["exit_code"], kExitFailed);

@@ -12,10 +12,6 @@
 namespace kvmark {
 namespace {
 
-std::string counted(size_t n, std::string_view noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
-}
-
 // What the exit code means, for people.
 std::string_view meaning(ExitCode code) {
   switch (code) {
@@ -126,25 +122,48 @@ std::string metric_title(const MetricComparison& metric) {
   return title;
 }
 
-std::string figures_text(const MetricComparison& metric) {
+namespace {
+
+bool is_yes_or_no(const MetricComparison& metric) {
+  return metric.field && metric.field->type == RecordFieldType::boolean;
+}
+
+// Both sides without a unit that they share, and that unit.
+struct Figures {
+  SideTexts sides;
+  std::string unit;
+};
+
+Figures figures_of(const MetricComparison& metric) {
   const std::string_view unit = metric.field ? metric.field->unit : "";
-  const bool yes_or_no = metric.field && metric.field->type == RecordFieldType::boolean;
   const bool bytes = unit == "bytes";
   const auto text = [&](const std::optional<double>& value, bool full) -> std::string {
     if (!value) return std::string(kNothing);
-    if (yes_or_no) return *value != 0 ? "true" : "false";
+    if (is_yes_or_no(metric)) return *value != 0 ? "true" : "false";
     if (full) return full_number(*value);
     return bytes ? human_bytes(*value) : human_number(*value);
   };
   const bool full = metric.base && metric.now && *metric.base != *metric.now &&
                     text(metric.base, false) == text(metric.now, false);
   const bool with_unit = !unit.empty() && (!bytes || full);  // human_bytes() brings its own
-  return fmt::format("{} → {}{}{}", text(metric.base, full), text(metric.now, full),
-                     with_unit ? " " : "", with_unit ? unit : "");
+  return {{text(metric.base, full), text(metric.now, full)},
+          with_unit ? fmt::format(" {}", unit) : ""};
+}
+
+}  // namespace
+
+SideTexts side_texts(const MetricComparison& metric) {
+  const auto [sides, unit] = figures_of(metric);
+  return {sides.base + (metric.base ? unit : ""), sides.now + (metric.now ? unit : "")};
+}
+
+std::string figures_text(const MetricComparison& metric) {
+  const auto [sides, unit] = figures_of(metric);
+  return fmt::format("{} → {}{}", sides.base, sides.now, unit);
 }
 
 std::string change_text(const MetricComparison& metric) {
-  if (!metric.change) return "";
+  if (!metric.change || is_yes_or_no(metric)) return "";
   std::string text = signed_percent(*metric.change) + " %";
   if (const auto& interval = metric.change_interval) {
     text +=

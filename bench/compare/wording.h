@@ -24,11 +24,18 @@ std::string_view verdict_word(Verdict verdict);
 // know is called by its path.
 std::string metric_title(const MetricComparison& metric);
 
+// "1.234 ms" of each side, written as in figures_text().
+struct SideTexts {
+  std::string base, now;
+};
+SideTexts side_texts(const MetricComparison& metric);
+
 // "1.234 → 1.402 ms"; — for a side without a figure. Where two different figures would look alike
 // they are given in full.
 std::string figures_text(const MetricComparison& metric);
 
-// "+13.6 %", with the interval where there is one: "+13.6 % [11.0, 16.2]"; "" where it is unknown.
+// "+13.6 %", with the interval where there is one: "+13.6 % [11.0, 16.2]"; "" where it is unknown,
+// and of what is true or false.
 std::string change_text(const MetricComparison& metric);
 
 // "10 %", "0.5 %"; "any" for a threshold of 0; "" without one.

@@ -44,35 +44,36 @@ bool is_one_of(std::string_view key, const std::string_view (&keys)[n]) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }
 
-// A setting in words; "" where it says nothing to a reader, or is the usual one.
-std::string words_of(const Json& record, const std::string& key) {
-  const Json& all = value_at(record, "case");
-  const auto text = [&](const char* name) { return text_of(value_at(all, name)); };
-  if (is_one_of(key, kSilentKeys) || (is_attention(record) && is_one_of(key, kStepKeys))) return "";
+// A setting of a flat case in words; "" where it says nothing to a reader, or is the usual one.
+std::string setting_words(const Json& flat, const std::string& key) {
+  const auto text = [&](const char* name) { return text_of(flat.value(name, Json())); };
+  const bool is_attention_alone = text("level") == "attention";
+  if (is_one_of(key, kSilentKeys) || (is_attention_alone && is_one_of(key, kStepKeys))) return "";
   if (key == "model") return text("model");
   if (key == "heads") return fmt::format("{}:{} heads", text("heads"), text("kv_heads"));
   if (key == "head_dim") return fmt::format("{} channels a head", text("head_dim"));
-  if (key == "threads") {
-    return fmt::format("{} thread{}", text("threads"),
-                       length(record, "case.threads") == 1 ? "" : "s");
-  }
+  if (key == "threads") return counted(flat.value("threads", size_t{0}), "thread");
+  if (key == "score.text") return fmt::format("scored on {}", text("score.text"));
   if (key == "pool_order")
     return text("pool_order") == "fresh" ? "" : text("pool_order") + " pages";
-  const Json& value = value_at(all, key);
+  const Json value = flat.value(key, Json());
   if (value.is_boolean()) return value.get<bool>() ? key : "";
-  return value.is_null() || value.is_structured() ? "" : fmt::format("{} {}", key, text_of(value));
+  return value.is_null() ? "" : fmt::format("{} {}", key, text_of(value));
 }
 
 // What differs between the groups, `of` being one row of each. What goes with the model's name is
 // said only where one model has several.
 std::string setting_of(const Json& record, const Rows& of) {
+  std::vector<Json> others;
+  for (const Json* other : of) others.push_back(flat_case(*other));
+  const Json own = flat_case(record);
   std::vector<std::string> parts;
-  for (const auto& item : value_at(record, "case").items()) {
-    const std::string words = words_of(record, item.key());
-    const bool varies = std::any_of(of.begin(), of.end(), [&](const Json* other) {
-      const bool counts =
-          item.key() == "model" || value_at(*other, "case.model") == value_at(record, "case.model");
-      return counts && words_of(*other, item.key()) != words;
+  for (const auto& item : own.items()) {
+    const std::string& key = item.key();
+    const std::string words = setting_words(own, key);
+    const bool varies = std::any_of(others.begin(), others.end(), [&](const Json& other) {
+      const bool counts = key == "model" || value_at(other, "model") == value_at(own, "model");
+      return counts && setting_words(other, key) != words;
     });
     if (varies && !words.empty()) parts.push_back(words);
   }

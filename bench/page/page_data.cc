@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +17,7 @@
 #include "bench/record/metrics.h"
 #include "bench/report/doubts.h"
 #include "bench/report/format.h"
+#include "bench/report/growth.h"
 #include "bench/report/label.h"
 #include "bench/report/legend.h"
 #include "bench/report/row.h"
@@ -103,12 +107,17 @@ Json summary_json(const PageContent& content) {
   return all;
 }
 
-// "huge pages" of "env.huge_pages".
-std::string words_of(std::string_view path) {
-  std::string words(path.substr(path.rfind('.') + 1));
-  std::replace(words.begin(), words.end(), '_', ' ');
+// "huge pages" of "huge_pages", "score text" of "score.text".
+std::string in_words(std::string_view key) {
+  std::string words(key);
+  for (char& c : words) {
+    if (c == '_' || c == '.') c = ' ';
+  }
   return words;
 }
+
+// "huge_pages" of "env.huge_pages".
+std::string_view key_of(std::string_view path) { return path.substr(path.find('.') + 1); }
 
 std::string environment_text(const Json& value, std::string_view unit) {
   if (value.is_null()) return "unknown";
@@ -131,7 +140,7 @@ Json environment_json(Records rows) {
       is_known |= !value.is_null();
       add_once(values, environment_text(value, field.unit));
     }
-    if (is_known) all.push_back({{"what", words_of(field.path)}, {"values", values}});
+    if (is_known) all.push_back({{"what", in_words(key_of(field.path))}, {"values", values}});
   }
   return all;
 }
@@ -167,19 +176,25 @@ std::vector<Figure> all_figures() {
   return figures;
 }
 
+// Has the row that figure to show? The attention alone gives no tokens, so no rates of them.
+bool shows(const Json& row, const Figure& f) {
+  const bool has_tokens = f.field->unit != "tokens/s" || value_at(row, "case.level") == "model";
+  return has_figures(row) && has_tokens && figure(row, f.path).has_value();
+}
+
 // Those that at least one row has.
 std::vector<Figure> figures_of(Records rows) {
   std::vector<Figure> figures = all_figures();
   std::erase_if(figures, [&](const Figure& f) {
-    return std::none_of(rows.begin(), rows.end(), [&](const Json& row) {
-      return has_figures(row) && figure(row, f.path).has_value();
-    });
+    return std::none_of(rows.begin(), rows.end(), [&](const Json& row) { return shows(row, f); });
   });
   return figures;
 }
 
-std::string_view better_word(Better better) {
-  switch (better) {
+// What a page may rank by: probes tell how much to believe of a row, not how good it is.
+std::string_view better_word(const RecordField& field) {
+  if (field.path.starts_with("probes.")) return "none";
+  switch (field.better) {
     case Better::smaller:
       return "smaller";
     case Better::bigger:
@@ -195,7 +210,7 @@ Json metrics_json(const std::vector<Figure>& figures) {
     metrics.push_back({{"path", f.path},
                        {"title", f.title},
                        {"unit", f.field->unit},
-                       {"better", better_word(f.field->better)},
+                       {"better", better_word(*f.field)},
                        {"definition", f.field->definition},
                        {"noisy", f.field->certainty == Certainty::noisy}});
   }
@@ -204,21 +219,21 @@ Json metrics_json(const std::vector<Figure>& figures) {
 
 // The keys of the cases, those of the table first.
 Json settings_json(Records rows) {
+  Texts keys;
+  for (const Json& row : rows) {
+    const Json flat = flat_case(row);
+    for (const auto& item : flat.items()) add_once(keys, item.key());
+  }
   Json settings = Json::array();
-  constexpr std::string_view kCase = "case.";
   for (const RecordField& field : record_fields()) {
-    if (!field.path.starts_with(kCase)) continue;
-    const bool is_there = std::any_of(rows.begin(), rows.end(), [&](const Json& row) {
-      return !value_at(row, field.path).is_null();
-    });
-    if (!is_there) continue;
-    settings.push_back({{"key", field.path.substr(kCase.size())},
+    if (!field.path.starts_with("case.") || std::erase(keys, key_of(field.path)) == 0) continue;
+    settings.push_back({{"key", key_of(field.path)},
                         {"title", field.title},
                         {"unit", field.unit},
                         {"definition", field.definition}});
   }
-  for (const std::string& key : further_case_keys(rows)) {
-    settings.push_back({{"key", key}, {"title", words_of(key)}, {"unit", ""}, {"definition", ""}});
+  for (const std::string& key : keys) {
+    settings.push_back({{"key", key}, {"title", in_words(key)}, {"unit", ""}, {"definition", ""}});
   }
   return settings;
 }
@@ -229,7 +244,7 @@ Json settings_json(Records rows) {
 void add_figures(const Json& record, const std::vector<Figure>& figures, Json& row) {
   Json values = Json::object(), intervals = Json::object(), counts = Json::object();
   for (const Figure& f : figures) {
-    if (!has_figures(record) || !figure(record, f.path)) continue;
+    if (!shows(record, f)) continue;
     values[f.path] = value_at(record, f.path);
     if (const auto ends = interval_at(record, f.interval)) intervals[f.path] = *ends;
     if (const Json& n = value_at(record, f.n); n.is_number()) counts[f.path] = n;
@@ -244,14 +259,6 @@ void add_series(const Json& record, Json& row) {
   row["cumulative"] = counts ? cumulative_series(record) : Json();
   row["itl_quantiles_ms"] = counts ? gap_quantiles(record) : Json();
   row["timeline"] = counts ? memory_series(record) : Json();
-}
-
-Json scalars_of(const Json& object) {
-  Json scalars = Json::object();
-  for (const auto& [key, value] : object.items()) {
-    if (!value.is_structured() && !value.is_null()) scalars[key] = value;
-  }
-  return scalars;
 }
 
 Json row_json(const Json& record, const std::vector<Figure>& figures, const Doubts& doubts) {
@@ -270,10 +277,40 @@ Json row_json(const Json& record, const std::vector<Figure>& figures, const Doub
            {"rounds", rounds.is_number() ? rounds : Json()},
            {"turn", value_at(record, "sampling.interleaved") == true ? value_at(record, "group_run")
                                                                      : Json()},
-           {"case", scalars_of(value_at(record, "case"))}};
+           {"generic", is_generic(record)},
+           {"case", flat_case(record)}};
   add_figures(record, figures, row);
   add_series(record, row);
   return row;
+}
+
+// The headings of the rows' groups. Where a plan lets the layers follow the context (at attention
+// level, for a working set of one size), its rows are one group, "4–256 layers".
+Texts page_headings(Records rows) {
+  constexpr std::array<std::string_view, 5> kLengths = {"prompt_len", "gen_len", "seq_len",
+                                                        "max_seq_len", "layers"};
+  std::map<std::string, std::map<int64_t, std::set<int64_t>>> layers;  // of groups, by context
+  const auto key_of_group = [&](const Json& row) {
+    return rest_of_case(row, {kLengths.begin(), kLengths.end()});
+  };
+  for (const Json& row : rows) {
+    layers[key_of_group(row)][context_tokens(row)].insert(length(row, "case.layers"));
+  }
+  std::vector<Json> cases;
+  for (const Json& row : rows) {
+    Json own{{"case", value_at(row, "case")}};
+    std::set<int64_t> all;
+    bool follow = value_at(row, "case.level") == "attention";
+    for (const auto& [context, of_context] : layers[key_of_group(row)]) {
+      follow &= of_context.size() == 1;
+      all.insert(of_context.begin(), of_context.end());
+    }
+    if (follow && all.size() > 1) {
+      own["case"]["layers"] = fmt::format("{}–{}", *all.begin(), *all.rbegin());
+    }
+    cases.push_back(std::move(own));
+  }
+  return headings(cases);
 }
 
 // The rows, and the headings of their groups.
@@ -281,7 +318,7 @@ void add_rows(const PageContent& content, const std::vector<Figure>& figures, co
               Json& data) {
   std::vector<const Json*> pointers;
   for (const Json& row : content.rows) pointers.push_back(&row);
-  const Texts names = row_labels(pointers), heading_of_row = headings(content.rows);
+  const Texts names = row_labels(pointers), heading_of_row = page_headings(content.rows);
   Texts groups;
   Json rows = Json::array();
   size_t run = 0, left = content.runs.empty() ? 0 : content.runs.front().rows;
@@ -323,7 +360,8 @@ Json page_data(const PageContent& content) {
             {"environment", environment_json(content.rows)},
             {"warnings", warnings_json(content.rows, doubts)},
             {"metrics", metrics_json(figures)},
-            {"settings", settings_json(content.rows)}};
+            {"settings", settings_json(content.rows)},
+            {"growth_tokens", kGrowthTokens}};
   add_rows(content, figures, doubts, data);
   data["comparison"] = content.comparison
                            ? Json::parse(render(*content.comparison, "json", /*strict=*/false))

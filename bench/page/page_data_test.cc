@@ -17,6 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 PageContent content_of(std::vector<Json> rows, Json plan = nullptr) {
   PageContent content;
@@ -134,7 +135,60 @@ TEST(PageData, SettingsAreTheKeysOfTheCases) {
   EXPECT_EQ(data["rows"][0]["case"]["kv_heads"], 2);
 }
 
+TEST(PageData, PartsOfObjectsAreSettingsToo) {
+  std::vector<Json> rows = {row("contiguous/f16", "", 1000)};
+  rows[0]["case"]["score"] = {{"text", "alice.txt"}, {"chunk", nullptr}};
+  rows[0]["case"]["gate"] = {{"attend_rel_rms_max", 1e-4}};
+  const Json data = data_of(rows);
+  EXPECT_EQ(data["rows"][0]["case"]["score.text"], "alice.txt");
+  EXPECT_EQ(find(data["settings"], "key", "score.text")["title"], "score text");
+  for (const auto& item : data["rows"][0]["case"].items()) {
+    EXPECT_FALSE(item.value().is_structured() || item.value().is_null()) << item.key();
+    EXPECT_THAT(item.key(), Not(HasSubstr("gate"))) << "it goes with the engine";
+  }
+}
+
+TEST(PageData, TheAttentionAloneGivesNoTokens) {
+  std::vector<Json> rows = {row("contiguous/f16", "", 1000), row("contiguous/f32", "", 1000)};
+  rows[1]["case"]["level"] = "attention";
+  const Json data = data_of(rows);
+  EXPECT_EQ(data["rows"][0]["values"]["throughput.decode_tok_per_s"], 1000);
+  EXPECT_FALSE(data["rows"][1]["values"].contains("throughput.decode_tok_per_s"));
+  EXPECT_TRUE(data["rows"][1]["values"].contains("latency.tpot_ms.p50"));
+}
+
+TEST(PageData, ProbesAreNothingToRankBy) {
+  Json r = row("contiguous/f16", "", 1000);
+  r["probes"]["run_delay_ms"] = 3.0;
+  EXPECT_EQ(find(data_of({r})["metrics"], "path", "probes.run_delay_ms")["better"], "none");
+}
+
 // ---- Rows ----
+
+TEST(PageData, GenericKernelsAreKnown) {
+  std::vector<Json> rows = {row("contiguous/f16", "", 1000), row("contiguous/f32", "", 1000)};
+  rows[0]["kernel"] = "generic";
+  rows[1]["kernel"] = "AVX2";
+  const Json data = data_of(rows);
+  EXPECT_EQ(data["rows"][0]["generic"], true);
+  EXPECT_EQ(data["rows"][1]["generic"], false);
+}
+
+TEST(PageData, LayersThatFollowTheContextAreOneGroup) {
+  std::vector<Json> rows;
+  for (const int64_t context : {1024, 4096}) {
+    rows.push_back(row("contiguous/f16", "", 1000));
+    rows.back()["case"].update(
+        {{"level", "attention"}, {"prompt_len", context}, {"layers", 65536 / context}});
+  }
+  Json data = data_of(rows);
+  ASSERT_EQ(data["groups"].size(), 1u);
+  EXPECT_THAT(data["groups"][0]["heading"].get<std::string>(), HasSubstr("16–64 layers"));
+  EXPECT_EQ(data["rows"][1]["case"]["layers"], 16);
+  rows.push_back(rows[0]);
+  rows.back()["case"]["layers"] = 8;  // two shapes at one context
+  EXPECT_EQ(data_of(rows)["groups"].size(), 3u);
+}
 
 TEST(PageData, ARowIsNamed) {
   std::vector<Json> rows = {row("recompute", "recompute", 10), row("paged:16/f16", "", 20)};

@@ -36,10 +36,6 @@ std::string grouped(int64_t number) {
   return text;
 }
 
-std::string counted(size_t n, std::string_view noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
-}
-
 std::string in_setting(const std::string& setting, std::string text) {
   return setting.empty() ? text : fmt::format("{}: {}", setting, text);
 }
@@ -56,13 +52,14 @@ std::string capitalized(std::string text) {
   return text;
 }
 
-// Two decimals, three where two would round to 1.
-std::string ratio_text(double ratio) {
-  return fmt::format("{:.{}f}", ratio, std::abs(ratio - 1) < 0.005 ? 3 : 2);
+// Two decimals, more where these would round to 1.
+std::string times_text(double ratio) {
+  const double off = std::abs(ratio - 1);
+  return fmt::format("{:.{}f}", ratio, off < 0.0005 ? 4 : off < 0.005 ? 3 : 2);
 }
 
 std::string interval_text(const std::array<double, 2>& interval) {
-  return fmt::format("{}–{}", ratio_text(interval[0]), ratio_text(interval[1]));
+  return fmt::format("{}–{}", times_text(interval[0]), times_text(interval[1]));
 }
 
 // 0.048 → "4.8 %".
@@ -99,20 +96,33 @@ std::optional<Sentence> bytes_sentence(const ComparableRows& group) {
 
 // ---- Speed against the baseline ----
 
+constexpr double kSameSpeed = 0.01;  // so little is no difference to a user, decided or not
+
 struct Judged {
   std::string name;
   SpeedRatio speed;
 
-  bool is_faster() const { return speed.interval && (*speed.interval)[0] > 1; }
-  bool is_slower() const { return speed.interval && (*speed.interval)[1] < 1; }
+  bool is_same() const {
+    return speed.interval && (*speed.interval)[0] >= 1 - kSameSpeed &&
+           (*speed.interval)[1] <= 1 + kSameSpeed;
+  }
+  bool is_faster() const { return speed.interval && !is_same() && (*speed.interval)[0] > 1; }
+  bool is_slower() const { return speed.interval && !is_same() && (*speed.interval)[1] < 1; }
   bool is_decided() const { return is_faster() || is_slower(); }
 };
+
+// Rows whose times say something about their engines: of the same steps, by kernels of one kind.
+std::optional<SpeedRatio> told_ratio(const Json& row, const Json& other) {
+  const bool decodes = length(row, "case.gen_len") > 1;  // else its rounds are prefills
+  if (!decodes || is_generic(row) != is_generic(other)) return std::nullopt;
+  return speed_ratio(row, other);
+}
 
 // Against the baseline of the same execution, where there is one.
 std::optional<Judged> judged(const ComparableRows& group, const Point& point, const Json& row) {
   const Json* base = first_beside(
       point.rows, row, [&](const Json& other) { return engine_name(other) == group.baseline; });
-  const auto speed = base ? speed_ratio(row, *base) : std::nullopt;
+  const auto speed = base ? told_ratio(row, *base) : std::nullopt;
   return speed ? std::optional(Judged{group.name_of(row), *speed}) : std::nullopt;
 }
 
@@ -124,12 +134,22 @@ Sentence decided_sentence(const std::vector<Judged>& engines, const std::string&
                           const std::string& baseline) {
   Texts parts;
   for (const Judged& e : engines) {
-    const std::string ratio = ratio_text(e.speed.ratio), ends = interval_text(*e.speed.interval);
+    const std::string ratio = times_text(e.speed.ratio), ends = interval_text(*e.speed.interval);
     parts.push_back(parts.empty() ? fmt::format("{} is {} times as fast as {} (95 % interval {})",
                                                 e.name, ratio, baseline, ends)
                                   : fmt::format("{} {} times ({})", e.name, ratio, ends));
   }
   return {Kind::fact, fmt::format("{} {}.", capitalized(place), fmt::join(parts, ", "))};
+}
+
+Sentence same_sentence(const std::vector<Judged>& engines, const std::string& place,
+                       const std::string& baseline) {
+  Texts parts;
+  for (const Judged& e : engines) {
+    parts.push_back(fmt::format("{} ({})", e.name, interval_text(*e.speed.interval)));
+  }
+  return {Kind::fact, fmt::format("{} as fast as {} to within {:.0f} %: {}.", capitalized(place),
+                                  baseline, 100 * kSameSpeed, fmt::join(parts, ", "))};
 }
 
 Sentence open_sentence(const std::vector<Judged>& engines, const std::string& place,
@@ -171,11 +191,15 @@ Sentence rough_sentence(const std::vector<Judged>& engines, const std::string& p
 
 std::vector<Sentence> speed_sentences(const ComparableRows& group) {
   const Point& point = group.longest();
-  std::vector<Judged> decided, open, rough;
+  std::vector<Judged> decided, same, open, rough;
   for (const Json* row : group.spoken_of(point)) {
     const auto engine = judged(group, point, *row);
     if (!engine) continue;
-    (engine->is_decided() ? decided : engine->speed.interval ? open : rough).push_back(*engine);
+    (engine->is_decided()     ? decided
+     : engine->is_same()      ? same
+     : engine->speed.interval ? open
+                              : rough)
+        .push_back(*engine);
   }
   std::vector<Sentence> sentences;
   const auto add = [&](std::vector<Judged>& engines, auto sentence_of) {
@@ -188,6 +212,7 @@ std::vector<Sentence> speed_sentences(const ComparableRows& group) {
     sentences.push_back(std::move(s));
   };
   add(decided, decided_sentence);
+  add(same, same_sentence);
   add(open, open_sentence);
   add(rough, rough_sentence);
   return sentences;
@@ -202,17 +227,23 @@ struct Payoff {
 
 // Nothing where it is not known to be faster at the longest context, or where there is one alone.
 std::optional<Payoff> payoff_of(const ComparableRows& group, const std::string& engine) {
-  std::optional<Payoff> payoff;
-  size_t faster_points = 0;
-  for (auto point = group.points.rbegin(); point != group.points.rend(); ++point) {
-    const Json* row = point->last_of(engine);
-    const auto at_point = row ? judged(group, *point, *row) : std::nullopt;
+  int64_t slow_until =
+      -1;  // the longest context with a point at which it is not known to be faster
+  std::vector<int64_t> fast;  // contexts of the others
+  for (const Point& point : group.points) {
+    const Json* row = point.last_of(engine);
+    const auto at_point = row ? judged(group, point, *row) : std::nullopt;
     if (!at_point) continue;  // not measured there
-    if (!at_point->is_faster()) break;
-    payoff = Payoff{point->context, ++faster_points == group.points.size()};
+    if (at_point->is_faster()) {
+      fast.push_back(point.context);
+    } else {
+      slow_until = point.context;
+    }
   }
-  if (group.points.front().context == group.longest().context) return std::nullopt;
-  return payoff;
+  const auto first = std::upper_bound(fast.begin(), fast.end(), slow_until);
+  const bool is_curve = group.points.front().context != group.longest().context;
+  if (first == fast.end() || !is_curve) return std::nullopt;
+  return Payoff{*first, fast.size() == group.points.size()};
 }
 
 std::optional<Sentence> payoff_sentence(const ComparableRows& group) {
@@ -252,6 +283,8 @@ std::vector<const Json*> rows_by_format(const ComparableRows& group) {
   return rows;
 }
 
+constexpr double kLeastKld = 1e-4;  // nats: less is nothing to a reader
+
 // Of scored text.
 Texts text_losses(const ComparableRows& group) {
   Texts parts;
@@ -260,7 +293,8 @@ Texts text_losses(const ComparableRows& group) {
     if (!kld || !(*kld > 0)) continue;
     const auto top1 = figure(*row, "accuracy.loss.top1_agreement");
     parts.push_back(fmt::format(
-        "{} {} nats{}", group.name_of(*row), rough_number(*kld),
+        "{} {} nats{}", group.name_of(*row),
+        *kld < kLeastKld ? fmt::format("under {}", kLeastKld) : rough_number(*kld),
         top1 ? fmt::format(" with the same most likely token at {:.1f} % of the positions",
                            100 * *top1)
              : ""));
@@ -299,10 +333,11 @@ std::optional<Sentence> loss_sentence(const ComparableRows& group) {
 
 // ---- Recomputing ----
 
-// "511 tokens after a prompt of 128".
+// "511 tokens after a prompt of 128", "511 tokens of each of 4 sequences".
 std::string tokens_of_run(const Json& record) {
-  const int64_t prompt = length(record, "case.prompt_len");
-  return fmt::format("{} tokens{}", grouped(length(record, "case.gen_len")),
+  const int64_t prompt = length(record, "case.prompt_len"), batch = length(record, "case.batch");
+  return fmt::format("{} tokens{}{}", grouped(length(record, "case.gen_len")),
+                     batch > 1 ? fmt::format(" of each of {} sequences", batch) : "",
                      prompt > 0 ? fmt::format(" after a prompt of {}", grouped(prompt)) : "");
 }
 
@@ -315,25 +350,40 @@ std::string growth_text(const Json& recompute, const Json& cached) {
       *without, *with);
 }
 
+// Without an interval, what is so far behind is behind all the same.
+constexpr double kFarBehind = 2;
+
+// "a step took 36.61 times as long (95 % interval 36.12–37.04)".
+Sentence recompute_step(const Judged& cached) {
+  const SpeedRatio& speed = cached.speed;
+  if (speed.interval) {
+    const Kind kind = cached.is_faster() || cached.is_slower() ? Kind::fact : Kind::undecided;
+    return {kind, fmt::format("a step took {} times as long (95 % interval {})",
+                              times_text(speed.ratio), interval_text(*speed.interval))};
+  }
+  return {speed.ratio >= kFarBehind ? Kind::fact : Kind::undecided,
+          fmt::format("a step took about {} times as long ({}: no interval)",
+                      rough_number(speed.ratio), why_no_interval({cached}))};
+}
+
 // The longest run that both made.
 std::optional<Sentence> recompute_sentence(const ComparableRows& group) {
   constexpr const char* kWholeRun = "latency.e2e_ms.p50";
   for (auto point = group.points.rbegin(); point != group.points.rend(); ++point) {
     const Json* slow = point->last_of("recompute");
-    const Json* cached = point->last_of(group.baseline);
-    const auto slow_ms = figure(slow, kWholeRun);
-    const auto cached_ms = figure(cached, kWholeRun);
-    if (!slow_ms || !cached_ms || !(*cached_ms > 0)) continue;
-    const int64_t rounds =
-        std::min(length(*slow, "sampling.rounds"), length(*cached, "sampling.rounds"));
-    const bool is_rough = rounds < kIntervalSamples;
-    std::string text = fmt::format(
-        "Without a cache {} took {} s, with {} {} s: {}{} times as long{}.{}", tokens_of_run(*slow),
-        human_number(1e-3 * *slow_ms), group.name_of(*cached), human_number(1e-3 * *cached_ms),
-        is_rough ? "about " : "", rough_number(*slow_ms / *cached_ms),
-        is_rough ? fmt::format(" ({})", counted(rounds, "round")) : "",
-        growth_text(*slow, *cached));
-    return Sentence{Kind::fact, in_setting(group.timed_setting, std::move(text))};
+    const Json* cached =
+        slow ? first_beside(point->rows, *slow,
+                            [&](const Json& other) { return engine_name(other) == group.baseline; })
+             : nullptr;
+    const auto speed = cached ? told_ratio(*cached, *slow) : std::nullopt;
+    const auto slow_ms = figure(slow, kWholeRun), cached_ms = figure(cached, kWholeRun);
+    if (!speed || !slow_ms || !cached_ms) continue;
+    const Sentence step = recompute_step({group.name_of(*cached), *speed});
+    std::string text =
+        fmt::format("Without a cache {} took {} s, with {} {} s; {}.{}", tokens_of_run(*slow),
+                    human_number(1e-3 * *slow_ms), group.name_of(*cached),
+                    human_number(1e-3 * *cached_ms), step.text, growth_text(*slow, *cached));
+    return Sentence{step.kind, in_setting(group.timed_setting, std::move(text))};
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "bench/report/report_testing.h"
@@ -165,6 +166,42 @@ TEST(Summary, AttentionAloneIsCalledSo) {
   EXPECT_THAT(texts_of(records, kFact), Contains(StartsWith("Attention alone: At 64 tokens")));
 }
 
+TEST(Summary, WhatHardlyDiffersIsAsFast) {
+  std::vector<double> a_little_faster = about(10);
+  for (double& ms : a_little_faster) ms *= 0.996;
+  const std::vector<Json> records = {timed("contiguous/f16", 64, about(10)),
+                                     timed("paged:16/f16", 64, a_little_faster)};
+  EXPECT_THAT(texts_of(records, kFact),
+              Contains("At 64 tokens of context as fast as f16 to within 1 %: paged:16/f16 "
+                       "(1.004–1.004)."));
+  EXPECT_THAT(all_of(records), Not(HasSubstr("times as fast")));
+}
+
+TEST(Summary, AnIntervalThatEndsBesideOneDoesNotReadAsOne) {
+  const std::vector<Json> records = {
+      timed("contiguous/f16", 64, {10.003, 10.5, 10.5, 10.5, 10.5, 10.5, 11}),
+      timed("contiguous/int8:g32", 64, std::vector<double>(7, 10))};
+  EXPECT_THAT(texts_of(records, kFact), Contains(HasSubstr("(95 % interval 1.0003–1.10)")));
+}
+
+TEST(Summary, AGenericKernelIsNotHeldAgainstATunedOne) {
+  std::vector<Json> records = {timed("contiguous/f16", 64, about(10)),
+                               timed("contiguous/int4:g32", 64, about(20))};
+  records[0]["kernel"] = "AVX2";
+  records[1]["kernel"] = "generic";
+  EXPECT_THAT(all_of(records), Not(HasSubstr("as fast")));
+  records[0]["kernel"] = "generic";
+  EXPECT_THAT(all_of(records), HasSubstr("int4:g32 is 0.50 times as fast"))
+      << "two generic kernels can be compared";
+}
+
+TEST(Summary, RunsOfOneTokenHaveNoSpeed) {
+  std::vector<Json> records = {timed("contiguous/f16", 64, about(10)),
+                               timed("contiguous/int8:g32", 64, about(5))};
+  for (Json& record : records) record["case"]["gen_len"] = 1;
+  EXPECT_THAT(all_of(records), Not(HasSubstr("as fast"))) << "its rounds are prefills";
+}
+
 TEST(Summary, NoTimesNoSpeed) {
   const std::vector<Json> records = {timed("contiguous/f16", 64, {}),
                                      timed("contiguous/int8:g32", 64, {})};
@@ -186,6 +223,20 @@ TEST(Summary, AFormatPaysFromTheContextFromWhichItStaysFaster) {
       texts_of(records, kFact),
       Contains("Of the contexts measured, 1,024 to 8,192 tokens, faster than f16: at all of "
                "them int4:g32; from 4,096 tokens on int8:g32."));
+}
+
+TEST(Summary, AContextCountsWhereAllItsRunsAreFaster) {
+  std::vector<Json> records;
+  const std::tuple<int64_t, int64_t, double> runs[] = {
+      {1024, 8, 15}, {2048, 8, 5}, {2048, 64, 15}, {4096, 8, 5}, {8192, 8, 5}};
+  for (const auto& [context, generated, ms] : runs) {
+    records.push_back(timed("contiguous/f16", context, about(10)));
+    records.push_back(timed("contiguous/int8:g32", context, about(ms)));
+    for (size_t i : {records.size() - 2, records.size() - 1}) {
+      records[i]["case"]["gen_len"] = generated;
+    }
+  }
+  EXPECT_THAT(all_of(records), HasSubstr("faster than f16: from 4,096 tokens on int8:g32."));
 }
 
 TEST(Summary, WhatIsNotFasterAtTheLongestContextDoesNotPay) {
@@ -236,6 +287,8 @@ TEST(Summary, AScoredTextTellsDivergence) {
   EXPECT_THAT(text, HasSubstr("(KLD): int4:g32 0.012 nats with the same most likely token at "
                               "98.4 % of the positions."));
   EXPECT_THAT(text, Not(HasSubstr("relative RMS"))) << "one of them is enough";
+  records[1]["accuracy"]["loss"]["kld_mean"] = 4.5e-7;
+  EXPECT_THAT(all_of(records), HasSubstr("int4:g32 under 0.0001 nats with the same"));
 }
 
 TEST(Summary, TheOrderOfSumsIsNoLoss) {
@@ -247,18 +300,54 @@ TEST(Summary, TheOrderOfSumsIsNoLoss) {
 
 // ---- Recomputing ----
 
-TEST(Summary, RecomputingIsToldWithHowItGrows) {
+// Runs of 511 tokens, whose rounds took turns.
+std::vector<Json> with_and_without(const std::vector<double>& ms, const std::vector<double>& fast) {
   std::vector<Json> records = {row("recompute", "", 10), row("contiguous/f32", "", 1000)};
+  for (size_t i = 0; i < 2; ++i) {
+    records[i]["samples"]["round"] = i == 0 ? ms : fast;
+    records[i]["sampling"]["interleaved"] = true;
+  }
+  return records;
+}
+
+TEST(Summary, RecomputingIsToldWithItsIntervalAndHowItGrows) {
+  std::vector<Json> records = with_and_without(about(100), about(1));
   std::vector<double> gaps;
   for (int i = 0; i < 510; ++i) gaps.push_back(0.1 * i);
   records[0]["samples"]["itl_ms"] = gaps;
   EXPECT_THAT(texts_of(records, kFact),
               Contains(AllOf(StartsWith("Without a cache 511 tokens took 51.01 s, with f32 0.5225 "
-                                        "s: 98 times as long."),
+                                        "s; a step took 100.00 times as long (95 % "
+                                        "interval 100.00–100.00)."),
                              HasSubstr("to the power of 2.00 without a cache and of 0.97"))));
-  records[0]["sampling"]["rounds"] = 1;
-  EXPECT_THAT(texts_of(records, kFact),
-              Contains(HasSubstr("0.5225 s: about 98 times as long (1 round).")));
+}
+
+TEST(Summary, RecomputingWithoutAnIntervalIsAFactWhereItIsFarBehind) {
+  EXPECT_THAT(texts_of(with_and_without({98}, {1}), kFact),
+              Contains(HasSubstr("0.5225 s; a step took about 98 times as long (measured in 1 "
+                                 "round: no interval).")));
+  EXPECT_THAT(texts_of(with_and_without({1.9}, {1}), kUndecided),
+              Contains(HasSubstr("a step took about 1.9 times as long")));
+  EXPECT_THAT(
+      texts_of(with_and_without({10, 9, 11, 12, 8, 10, 9}, {9, 10, 10, 10, 10, 9, 10}), kUndecided),
+      Contains(HasSubstr("a step took 1.10 times as long (95 % interval 0.80–1.20)")));
+}
+
+TEST(Summary, RecomputingIsHeldAgainstARowOfItsTurn) {
+  std::vector<Json> records = with_and_without(about(100), about(1));
+  records.push_back(records[1]);
+  records[2]["group_run"] = "another";
+  records[2]["samples"]["round"] = about(50);
+  EXPECT_THAT(all_of(records), HasSubstr("100.00 times as long"));
+  records.erase(records.begin() + 1);
+  EXPECT_THAT(all_of(records),
+              HasSubstr("about 2.0 times as long (not measured side by side: no interval)"));
+}
+
+TEST(Summary, ABatchIsTold) {
+  std::vector<Json> records = with_and_without(about(100), about(1));
+  for (Json& record : records) record["case"]["batch"] = 4;
+  EXPECT_THAT(all_of(records), HasSubstr("511 tokens of each of 4 sequences took 51.01 s"));
 }
 
 TEST(Summary, BehindAPromptNoGrowthIsTold) {
@@ -283,6 +372,18 @@ TEST(Summary, TheSettingWithMostRowsIsToldAndNamed) {
       texts_of(records, kFact),
       Contains("1 thread: At 64 tokens of context int8:g32 is 2.00 times as fast as f16 (95 "
                "% interval 2.00–2.00), paged:16/f16 2.00 times (2.00–2.00)."));
+}
+
+TEST(Summary, WhatWasScoredTellsSettingsApart) {
+  std::vector<Json> records;
+  for (const char* text : {"alice.txt", "bob.txt"}) {
+    for (const char* engine : {"contiguous/f16", "contiguous/int8:g32"}) {
+      records.push_back(timed(engine, 64, about(10)));
+      records.back()["case"]["score"] = {{"text", text}, {"positions", 1024}};
+      records.back()["accuracy"]["loss"]["kld_mean"] = 0.01;
+    }
+  }
+  EXPECT_THAT(all_of(records), HasSubstr("scored on alice.txt: How far"));
 }
 
 TEST(Summary, RowsThatFailedAreCountedWithTheirReasons) {

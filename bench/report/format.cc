@@ -36,6 +36,10 @@ std::string rough_number(double value) {
   return fixed_digits(unit > 1 ? std::round(value / unit) * unit : value, 2);
 }
 
+std::string counted(size_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
 std::string human_error(double value) { return value == 0 ? "0" : fmt::format("{:.1e}", value); }
 
 std::string human_bytes(double bytes) {

@@ -18,6 +18,9 @@ std::string human_number(double value);
 // Two significant digits: 137.2 → 140, 46.2 → 46, 1.04 → 1.0.
 std::string rough_number(double value);
 
+// "1 round", "3 rounds".
+std::string counted(size_t n, std::string_view noun);
+
 // 0.031 → 3.1e-02; 0 → 0.
 std::string human_error(double value);
 

@@ -7,13 +7,8 @@
 #include "bench/report/row.h"
 
 namespace kvmark {
-namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int64_t kGrowthTokens = 64;  // fewer say little about how the time grows
-
-}  // namespace
 
 TimeSoFar time_so_far(const Json& record) {
   const Json& gaps = value_at(record, "samples.itl_ms");

@@ -1,11 +1,15 @@
 // How the time of a run grows with its tokens.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 namespace kvmark {
+
+// Fewer say little about how the time grows.
+inline constexpr int64_t kGrowthTokens = 64;
 
 // Tokens of a sequence, and the time since the start when the last of them was there.
 struct TimeSoFar {

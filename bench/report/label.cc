@@ -19,7 +19,7 @@ std::string row_label(const Json& record) {
                                   context_label(record));
   if (length(record, "case.batch") > 1) label += fmt::format(", batch {}", text("batch"));
   const int64_t threads = length(record, "case.threads");
-  if (threads > 0) label += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
+  if (threads > 0) label += fmt::format(", {}", counted(threads, "thread"));
   if (text("pool_order") == "shuffled") label += ", shuffled";
   return label;
 }

@@ -104,7 +104,7 @@ bool has_slopes(const std::vector<Section>& sections) {
 std::string generic_line(Records records) {
   std::vector<std::string> formats;
   for (const Json& record : records) {
-    if (!has_figures(record) || value_at(record, "kernel") != "generic") continue;
+    if (!has_figures(record) || !is_generic(record)) continue;
     add_once(formats, engine_format(record));
   }
   if (formats.empty()) return "";

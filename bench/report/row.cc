@@ -86,6 +86,8 @@ int64_t length(const Json& record, std::string_view path) {
   return value.is_number_integer() ? value.get<int64_t>() : 0;
 }
 
+bool is_generic(const Json& record) { return value_at(record, "kernel") == "generic"; }
+
 std::optional<double> figure(const Json& record, std::string_view path) {
   const Json& value = value_at(record, path);
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
@@ -142,6 +144,17 @@ std::string rest_of_case(const Json& record, const std::vector<std::string_view>
   for (const char* key : {"engine", "preset", "gate"}) rest.erase(key);
   for (const std::string_view key : keys) rest.erase(std::string(key));
   return rest.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json flat_case(const Json& record) {
+  const Json by_pointer = value_at(record, "case").flatten();
+  Json flat = Json::object();
+  for (const auto& [pointer, value] : by_pointer.items()) {
+    std::string key = pointer.substr(1);  // "/score/text"
+    std::replace(key.begin(), key.end(), '/', '.');
+    if (!value.is_null() && !key.starts_with("gate")) flat[key] = value;
+  }
+  return flat;
 }
 
 std::vector<std::string> further_case_keys(Records records) {

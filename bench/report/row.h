@@ -39,6 +39,9 @@ bool is_ok(const nlohmann::ordered_json& record);
 // Do its figures count? Those of an `ok` row, and of an `invalid` one that only misses its gate;
 // where the results were wrong the timings are void.
 bool has_figures(const nlohmann::ordered_json& record);
+// Was it computed by a generic kernel, which decodes to f32 first? Then its speed says nothing of
+// its format.
+bool is_generic(const nlohmann::ordered_json& record);
 // The number at a dotted path, nothing where there is none, or no record.
 std::optional<double> figure(const nlohmann::ordered_json& record, std::string_view path);
 std::optional<double> figure(const nlohmann::ordered_json* record, std::string_view path);
@@ -64,6 +67,9 @@ std::string engine_format(const nlohmann::ordered_json& record);
 // equal otherwise.
 std::string rest_of_case(const nlohmann::ordered_json& record,
                          const std::vector<std::string_view>& keys = {});
+// The case with the parts of its objects beside its own keys, "score.text" of `score`; without
+// nulls, and without its gate, which goes with the engine's format.
+nlohmann::ordered_json flat_case(const nlohmann::ordered_json& record);
 // The single values that cases hold besides the table's fields, in the order in which they come up.
 std::vector<std::string> further_case_keys(Records records);
 // Tokens of context: the prompt, or what is generated from an empty cache.
