@@ -111,6 +111,16 @@ class ReportTest(unittest.TestCase):
         self.assertEqual([run["rows"] for run in data["runs"]], [8, 8, 20])
         self.assertEqual(len(data["rows"]), 36)
 
+    def test_one_run_against_itself_is_said(self):
+        self.report(BASE, BASE, "--no-plots")
+        notes = data_of(self.page)["comparison"]["notes"]
+        self.assertEqual(notes[0], "both sides are the same run")
+
+    def test_a_page_of_200_rows_has_less_than_3_mib(self):
+        self.report(REFERENCE / "cpu-speed.jsonl", REFERENCE / "heads.jsonl", NEW, "--no-plots")
+        self.assertEqual(len(data_of(self.page)["rows"]), 200)
+        self.assertLess(self.page.stat().st_size, 3 * 2**20)
+
     # ---- plots ----
 
     def test_plots_lie_beside_the_page(self):
