@@ -196,9 +196,9 @@ Comparison compare(const ComparedRun& base, const ComparedRun& now, const Compar
   return comparison;
 }
 
-void note_same_run(Comparison& comparison) {
+void note_same_run(const std::string& base, const std::string& now, Comparison& comparison) {
   std::error_code error;  // names that are no files are not the same
-  if (std::filesystem::equivalent(comparison.base, comparison.now, error)) {
+  if (std::filesystem::equivalent(base, now, error)) {
     comparison.notes.insert(comparison.notes.begin(), "both sides are the same run");
   }
 }

@@ -37,6 +37,6 @@ struct ComparedRun {
 Comparison compare(const ComparedRun& base, const ComparedRun& now, const CompareOptions& options);
 
 // Says first of all that both names are of one and the same file or folder, where they are.
-void note_same_run(Comparison& comparison);
+void note_same_run(const std::string& base, const std::string& now, Comparison& comparison);
 
 }  // namespace kvmark

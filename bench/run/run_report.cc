@@ -29,7 +29,7 @@ Comparison compare_both(const std::vector<std::string>& names, std::vector<RunRo
   ComparedRun base{names.front(), std::move(runs.front().rows), runs.front().planned};
   ComparedRun now{names.back(), std::move(runs.back().rows), runs.back().planned};
   Comparison comparison = compare(base, now, options);
-  note_same_run(comparison);
+  note_same_run(names.front(), names.back(), comparison);
   runs.front().rows = std::move(base.rows);
   runs.back().rows = std::move(now.rows);
   return comparison;
