@@ -198,7 +198,10 @@ Comparison compare(const ComparedRun& base, const ComparedRun& now, const Compar
 
 void note_same_run(const std::string& base, const std::string& now, Comparison& comparison) {
   std::error_code error;  // names that are no files are not the same
-  if (std::filesystem::equivalent(base, now, error)) {
+  const auto records_of = [&](const std::filesystem::path& run) {
+    return std::filesystem::is_directory(run, error) ? run / "records.jsonl" : run;
+  };
+  if (std::filesystem::equivalent(records_of(base), records_of(now), error)) {
     comparison.notes.insert(comparison.notes.begin(), "both sides are the same run");
   }
 }

@@ -62,6 +62,7 @@ class CompareTest(unittest.TestCase):
     def test_equal_runs_are_fine(self):
         result = self.compare(self.base, self.base / "records.jsonl", "--strict", code=0)
         self.assertTrue(result.stdout.startswith("no regression found: "), result.stdout)
+        self.assertIn("both sides are the same run", result.stdout)
         self.assertEqual(result.stderr, "")
 
     def test_slower_is_1_and_faster_is_0(self):
