@@ -227,9 +227,8 @@ struct Payoff {
 
 // Nothing where it is not known to be faster at the longest context, or where there is one alone.
 std::optional<Payoff> payoff_of(const ComparableRows& group, const std::string& engine) {
-  int64_t slow_until =
-      -1;  // the longest context with a point at which it is not known to be faster
-  std::vector<int64_t> fast;  // contexts of the others
+  int64_t slow_until = -1;    // the longest context where it is not known to be faster, in any run
+  std::vector<int64_t> fast;  // contexts of the runs where it is
   for (const Point& point : group.points) {
     const Json* row = point.last_of(engine);
     const auto at_point = row ? judged(group, point, *row) : std::nullopt;
@@ -248,8 +247,7 @@ std::optional<Payoff> payoff_of(const ComparableRows& group, const std::string& 
 
 std::optional<Sentence> payoff_sentence(const ComparableRows& group) {
   const Point& point = group.longest();
-  std::map<int64_t, Texts>
-      names;  // of the engines that are faster from a context on; 0: everywhere
+  std::map<int64_t, Texts> names;  // by the context from which they are faster; 0: everywhere
   for (const Json* row : group.spoken_of(point)) {
     const auto payoff = payoff_of(group, engine_name(*row));
     if (payoff) names[payoff->everywhere ? 0 : payoff->first].push_back(group.name_of(*row));
