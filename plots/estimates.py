@@ -7,8 +7,13 @@ import numpy as np
 from records import get, series
 
 # 97.5 % quantile of Student's t for 1, 2, … degrees of freedom.
-STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-STUDENT_OF_MORE = 2.2
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
+           2.160, 2.145, 2.131, 2.120, 2.110, 2.101)
+STUDENT_OF_MORE = 2.093  # of 19; 1.96 in the limit
+
+
+def student(degrees):
+    return STUDENT[degrees - 1] if degrees <= len(STUDENT) else STUDENT_OF_MORE
 
 
 def exponent(x, y):
@@ -26,9 +31,8 @@ def exponent(x, y):
     degrees = len(x) - 2
     if degrees == 0:
         return b, None
-    student = STUDENT[degrees - 1] if degrees <= len(STUDENT) else STUDENT_OF_MORE
     rest = off_y - b * off_x
-    return b, student * math.sqrt(float(rest @ rest) / degrees / float(off_x @ off_x))
+    return b, student(degrees) * math.sqrt(float(rest @ rest) / degrees / float(off_x @ off_x))
 
 
 def median_interval(values):
@@ -58,10 +62,11 @@ def measured_in_turns(record, other):
 def speed(record, other):
     """(times as fast as `other`, low, high), round by round where both were measured in turns.
 
-    Else the ratio of the medians, without an interval. None where one has no rounds.
+    Else the ratio of the medians, without an interval. None where one has no rounds, or none that
+    took time.
     """
     ms, other_ms = series(record, "samples.round"), series(other, "samples.round")
-    if not ms or not other_ms or min(ms) <= 0:
+    if not ms or not other_ms or min(ms + other_ms) <= 0:
         return None
     if not measured_in_turns(record, other):
         return float(np.median(other_ms) / np.median(ms)), None, None

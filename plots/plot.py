@@ -4,10 +4,14 @@
 plot.py RUN...                        every plot, into RUN/plots of the first run
 plot.py BASE NEW --compare FILE       their comparison; FILE is what `kvmark compare BASE NEW
                                       --format json` printed
+
+Exit code: 0; 1 where pictures could not be drawn, which stderr names; 2 where files or arguments are
+not what they should be.
 """
 
 import argparse
 import os
+import re
 import sys
 import textwrap
 from collections import namedtuple
@@ -24,7 +28,7 @@ from latency import plot_latency  # noqa: E402
 from loss import plot_loss  # noqa: E402
 from memory import plot_kv_bytes, plot_memory_timeline  # noqa: E402
 from records import (  # noqa: E402
-    ENGINE_KEYS, LENGTH_KEYS, BadFile, engine, group, has_figures, latest, load)
+    ENGINE_KEYS, LENGTH_KEYS, BadFile, counting, engine, get, group, load, machine_of)
 from steps import plot_ceiling, plot_steps  # noqa: E402
 
 # apart: keys of the case in which the records of one picture may differ.
@@ -44,66 +48,110 @@ PLOTS = (
     Plot("heat_map", plot_heat_map, SETTING + HEAD_KEYS + ("batch",)),
 )
 MOST_PICTURES = 8  # of a plot
+SETTINGS = "settings.txt"  # which number is which setting
 
 
-def draw_one(function, records, folder, name):
-    """The name of the picture; None where the records do not support it."""
-    figure = function(records)
-    if figure is None:
-        return None
-    style.save(figure, folder, name)
-    return name
+# ---- What is drawn ----
+
+Job = namedtuple("Job", "name function arguments")
 
 
-def jobs_of(records, folder, every):
-    """Arguments of draw_one() for each plot and setting.
+def jobs_of(rows, numbers):
+    """A job for each plot and setting that has a number; none for a setting without.
 
-    A picture has the number of its setting, the same for all plots, where there are several; one of
-    several settings that of the first.
+    numbers: id of a row → number of its setting, the same for all plots. A picture of several
+    settings has that of the first. Where there is one setting, names have none.
     """
-    rows = [record for record in latest(records) if has_figures(record)]
-    settings = group(rows, SETTING)
-    number_of = {id(record): at for at, one in enumerate(settings, 1) for record in one}
-    if len(settings) > MOST_PICTURES and not every:
-        print(f"plot.py: {len(settings)} settings: of each plot the first {MOST_PICTURES} are "
-              "drawn; --all draws the others too", file=sys.stderr)
+    alone = len(set(numbers.values())) == 1
     jobs = []
     for name, function, apart in PLOTS:
         for one in group(rows, apart):
-            at = number_of[id(one[0])]
-            if at <= MOST_PICTURES or every:
+            number = numbers.get(id(one[0]))
+            if number is not None:
                 one.sort(key=lambda record: style.order(engine(record)))
-                jobs.append((function, one, folder, f"{name}-{at}" if len(settings) > 1 else name))
+                jobs.append(Job(name if alone else f"{name}-{number}", function, (one,)))
     return jobs
 
 
-def draw(records, folder, every=False):
-    """Draws every plot that the records support, on all cores; returns the pictures' names."""
-    jobs = jobs_of(records, folder, every)
+def settings_in_words(settings):
+    """What tells settings apart, a text for each: "level model, kv_heads 2"."""
+    cases = []
+    for records in settings:
+        case = {key: value for key, value in get(records[0], "case", {}).items()
+                if key not in SETTING and not isinstance(value, (dict, list))}
+        if case.get("level") == "attention":
+            del case["layers"]  # they may follow the context
+        case["machine"] = " ".join(str(part) for part in machine_of(records[0]) if part)
+        cases.append(case)
+    keys = dict.fromkeys(key for case in cases for key in case)
+    differing = [key for key in keys if len({case.get(key) for case in cases}) > 1]
+    return [", ".join(f"{key} {case[key]}" for key in differing if case.get(key) is not None)
+            for case in cases]
+
+
+# ---- Drawing ----
+
+def draw_one(job, folder):
+    """False where the records do not support the picture."""
+    figure = job.function(*job.arguments)
+    if figure is None:
+        return False
+    style.save(figure, folder, job.name)
+    return True
+
+
+def draw(jobs, folder):
+    """Draws on all cores. Returns the names of the pictures, and name → error of what failed."""
     cores = len(os.sched_getaffinity(0))
     with ProcessPoolExecutor(max_workers=min(cores, max(1, len(jobs)))) as pool:
-        return [name for name in pool.map(draw_one, *zip(*jobs)) if name]
+        futures = [pool.submit(draw_one, job, folder) for job in jobs]
+    failed = {job.name: future.exception() for job, future in zip(jobs, futures)
+              if future.exception()}
+    written = [job.name for job, future in zip(jobs, futures)
+               if job.name not in failed and future.result()]
+    return written, failed
 
 
-def plots_of(options, folder):
-    """The names of the pictures that the command line asks for."""
-    runs = [load(path) for path in options.runs]
-    comparison = options.compare and read_comparison(options.compare)
-    os.makedirs(folder, exist_ok=True)
-    if comparison:
-        name = draw_one(lambda two: plot_comparison(comparison, *two), runs, folder, "comparison")
-        return [name] if name else []
-    records = [record for run in runs for record in run]
-    return draw(records, folder, options.all)
+def remove_earlier(folder):
+    """Removes the pictures of an earlier start: files with names that this program gives."""
+    names = "|".join(["comparison", *(plot.name for plot in PLOTS)])
+    for file in os.listdir(folder):
+        if file == SETTINGS or re.fullmatch(rf"({names})(-\d+)?\.(png|svg)", file):
+            os.remove(os.path.join(folder, file))
 
 
-def main(arguments):
+# ---- The command ----
+
+def say(text):
+    print(f"plot.py: {text}", file=sys.stderr)
+
+
+def plots_of(runs, folder, every):
+    """The jobs of every plot of some runs; says which settings have which number."""
+    rows, repeated = counting(runs)
+    if repeated:
+        say(f"cases that several of the runs have: {repeated}; drawn from the last of these runs")
+    settings = group(rows, SETTING)
+    if len(settings) > MOST_PICTURES and not every:
+        say(f"{len(settings)} settings: of each plot the first {MOST_PICTURES} are drawn; --all "
+            "draws the others too")
+        settings = settings[:MOST_PICTURES]
+    if len(settings) > 1:
+        lines = [f"{at}: {text}" for at, text in enumerate(settings_in_words(settings), 1)]
+        with open(os.path.join(folder, SETTINGS), "w", encoding="utf-8") as file:
+            file.write("The numbers behind the names; a heat map has that of its first setting.\n"
+                       + "".join(f"{line}\n" for line in lines))
+    return jobs_of(rows, {id(record): at for at, one in enumerate(settings, 1) for record in one})
+
+
+def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", metavar="RUN", nargs="*",
                         help="folder of a run, or a file of records")
     parser.add_argument("-o", "--output", metavar="DIR",
-                        help="default: plots/ in the first RUN, or beside the first file")
+                        help="default: plots/ in the first RUN, or beside the first file; pictures "
+                        "of an earlier start that lie there are removed")
     parser.add_argument("--compare", metavar="FILE", help="draw this comparison of BASE and NEW")
     parser.add_argument("--all", action="store_true",
                         help=f"more than {MOST_PICTURES} pictures of a plot")
@@ -112,25 +160,43 @@ def main(arguments):
         parser.error("no RUN given: name the folder of a run, or a file of records")
     if options.compare is not None and len(options.runs) not in (0, 2):
         parser.error(f"--compare needs BASE and NEW, but {len(options.runs)} runs are given")
+    return options
 
+
+def run(options):
+    """The exit code."""
     first = (options.runs or [options.compare])[0]
     base = first if os.path.isdir(first) else os.path.dirname(first) or "."
     folder = options.output or os.path.join(base, "plots")
-    try:
-        written = plots_of(options, folder)
-    except OSError as error:
-        print(f"plot.py: {error.filename}: {error.strerror}", file=sys.stderr)
-        return 2
-    except BadFile as error:
-        print(f"plot.py: {error}", file=sys.stderr)
-        return 2
+    runs = [load(path) for path in options.runs]
+    comparison = options.compare and read_comparison(options.compare)
+    os.makedirs(folder, exist_ok=True)
+    remove_earlier(folder)
+    jobs = ([Job("comparison", plot_comparison, (comparison, *runs))] if comparison else
+            plots_of(runs, folder, options.all))
+    written, failed = draw(jobs, folder)
     if written:
         print(f"plots in {folder}, each as PNG and SVG:")
         print(textwrap.fill(" ".join(written), 100, initial_indent="  ", subsequent_indent="  ",
                             break_on_hyphens=False))
-    else:
-        print(f"plot.py: {first}: nothing in it can be drawn", file=sys.stderr)
-    return 0
+        if os.path.exists(os.path.join(folder, SETTINGS)):
+            print(f"which number is which setting: {os.path.join(folder, SETTINGS)}")
+    elif not failed:
+        say(f"{first}: nothing in it can be drawn")
+    for name, error in failed.items():
+        say(f"{name} failed: {type(error).__name__}: {error}")
+    return 1 if failed else 0
+
+
+def main(arguments):
+    options = parse(arguments)
+    try:
+        return run(options)
+    except OSError as error:
+        say(f"{error.filename}: {error.strerror}")
+    except BadFile as error:
+        say(error)
+    return 2
 
 
 if __name__ == "__main__":

@@ -117,19 +117,31 @@ def machine_of(record):
 def latest(records):
     """Without rows that a later one of the same case and machine replaces, as after --resume."""
     rows = {}
-    for at, record in enumerate(records):
+    for record in records:
         case_id = record.get("case_id")
-        rows[(case_id, machine_of(record)) if case_id else at] = record
+        rows[(case_id, machine_of(record)) if case_id else id(record)] = record
     return list(rows.values())
 
 
 def has_figures(record):
-    """An ok row, or a correct one that only loses more than its gate allows."""
+    """An ok row, or a correct one that only loses more than its gate allows (report/row.cc)."""
     if record.get("status") != "invalid":
         return record.get("status") == "ok"
-    latency = get(record, "latency", {})
-    return (get(record, "accuracy.correct.passed") is True
-            and any(value is not None for value in latency.values()))
+    if get(record, "accuracy.correct.passed") is not True:
+        return False
+    return (get(record, "counters.instructions_per_step") is not None
+            or any(value is not None for value in get(record, "latency", {}).values()))
+
+
+def counting(runs):
+    """(rows with figures of some runs, each case once, how many cases several of the runs have).
+
+    Of a case that several runs measured the row of the last one counts.
+    """
+    own = [[row for row in latest(run) if has_figures(row)] for run in runs]
+    rows = [row for run in own for row in run]
+    once = latest(rows)
+    return once, len(rows) - len(once)
 
 
 def group(records, apart_from=ENGINE_KEYS):
@@ -171,7 +183,31 @@ def fullest(records):
                key=lambda rows: (len({engine(row) for row in rows}), positions(rows[0])))
 
 
+def one_length_each(records):
+    """Of each context the records of one length, as in fullest()."""
+    return [record for at in contexts(records)
+            for record in fullest([one for one in records if context(one) == at])]
+
+
+# ---- Engines of a picture ----
+
 def names(records):
     """Engine → what it is called: its preset where all of them have one, else its own name."""
     presets = {engine(record): get(record, "case.preset") for record in records}
     return presets if all(presets.values()) else {name: name for name in presets}
+
+
+def generic_beside(records):
+    """Engines with the generic kernel, beside others that have one of their own.
+
+    It decodes to f32 first: its time says how far the code is, not what the format can do.
+    """
+    generic = {engine(r) for r in records if get(r, "kernel") == "generic"}
+    return generic if generic < {engine(r) for r in records} else set()
+
+
+def timed_names(records):
+    """names() for pictures of times, where generic kernels are told apart."""
+    generic = generic_beside(records)
+    return {name: f"{called} (generic kernel)" if name in generic else called
+            for name, called in names(records).items()}

@@ -1,5 +1,6 @@
 """Exponents, intervals and ratios."""
 
+import math
 import unittest
 
 import numpy as np
@@ -28,6 +29,32 @@ class TestExponent(unittest.TestCase):
         off -= off.mean()
         spread = np.log([1, 2, 4]) - np.log(2)
         self.assertAlmostEqual(half_width, 12.706 * np.sqrt(off @ off / (spread @ spread)))
+
+
+    def test_students_t_holds_95_percent(self):
+        for degrees in (*range(1, 19), 19, 40):
+            t = estimates.student(degrees)
+            share = within(t, degrees)
+            self.assertGreaterEqual(share, 0.95 - 1e-4, degrees)
+            if degrees <= 19:
+                self.assertAlmostEqual(t, inverse_of_95(degrees), delta=6e-4, msg=degrees)
+
+
+def within(t, degrees):
+    """The part of Student's distribution that lies in [-t, t], by the trapezoid rule."""
+    x = np.linspace(-t, t, 20001)
+    gamma = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)
+    density = math.exp(gamma) / math.sqrt(degrees * math.pi) * (
+        1 + x * x / degrees) ** (-(degrees + 1) / 2)
+    return float(np.trapz(density, x))
+
+
+def inverse_of_95(degrees):
+    low, high = 1.0, 20.0
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (low, middle) if within(middle, degrees) > 0.95 else (middle, high)
+    return low
 
 
 class TestMedianInterval(unittest.TestCase):
@@ -60,6 +87,10 @@ class TestSpeed(unittest.TestCase):
     def test_nothing_without_rounds(self):
         self.assertIsNone(estimates.speed(*self.rows([], [1.0])))
         self.assertIsNone(estimates.speed(*self.rows([1.0], None)))
+
+    def test_nothing_for_rounds_without_time(self):
+        self.assertIsNone(estimates.speed(*self.rows([0.0, 1.0], [1.0, 1.0])))
+        self.assertIsNone(estimates.speed(*self.rows([1.0, 1.0], [1.0, 0.0])))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,10 @@ from test_heat_map import sweep
 from testing import failed, over_contexts, quickstart, record
 
 
+def fails(rows):
+    raise ValueError(f"{len(rows)} rows")
+
+
 class TestCommand(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -30,8 +34,9 @@ class TestCommand(unittest.TestCase):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = plot.main([*arguments] or [self.folder])
-        lines = out.getvalue().split("\n", 1)
-        return code, lines[1].split() if len(lines) > 1 else [], err.getvalue()
+        names = [name for line in out.getvalue().split("\n") if line.startswith("  ")
+                 for name in line.split()]
+        return code, names, err.getvalue()
 
     def test_quickstart(self):
         self.write(quickstart())
@@ -65,6 +70,49 @@ class TestCommand(unittest.TestCase):
         self.assertIn("attention_time-2", names)
         self.assertIn("loss-2", names)
 
+    def test_numbers_are_explained(self):
+        self.write(quickstart() + over_contexts(kv_heads=8))
+        self.run_plot()
+        with open(os.path.join(self.folder, "plots", plot.SETTINGS), encoding="utf-8") as file:
+            lines = file.read().split("\n")
+        self.assertEqual(lines[1:3], ["1: level model, layers 4, kv_heads 2",
+                                      "2: level attention, kv_heads 8"])
+
+    def test_pictures_of_an_earlier_start_go_and_nothing_else(self):
+        self.write(quickstart() + over_contexts())
+        self.run_plot()
+        folder = os.path.join(self.folder, "plots")
+        for own in ("loss-3.txt", "my-loss-1.png", "comparison.json"):
+            open(os.path.join(folder, own), "w", encoding="utf-8").close()
+        self.write(quickstart()[:1])
+        names = self.run_plot()[1]
+        self.assertEqual(set(os.listdir(folder)), {
+            "loss-3.txt", "my-loss-1.png", "comparison.json",
+            *(f"{name}.{kind}" for name in names for kind in ("png", "svg"))})
+        with open(os.path.join(self.folder, "records.jsonl"), "w", encoding="utf-8") as file:
+            file.write("{}\n")
+        self.run_plot()
+        self.assertEqual(set(os.listdir(folder)), {"loss-3.txt", "my-loss-1.png",
+                                                   "comparison.json"})
+
+    def test_what_cannot_be_read_takes_no_picture_away(self):
+        self.write(quickstart()[:1])
+        names = self.run_plot()[1]
+        self.write(quickstart()[:1], tail="{]\n{}\n")
+        self.assertEqual(self.run_plot()[0], 2)
+        self.assertEqual(len(os.listdir(os.path.join(self.folder, "plots"))), 2 * len(names))
+
+    def test_a_plot_that_fails_is_named_and_the_others_are_drawn(self):
+        self.write(quickstart())
+        plots = [plot.Plot("loss", fails, plot.SETTING) if one.name == "loss" else one
+                 for one in plot.PLOTS]
+        with mock.patch.object(plot, "PLOTS", plots):
+            code, names, err = self.run_plot()
+        self.assertEqual(code, 1)
+        self.assertEqual(names, ["cumulative_time", "kv_bytes", "steps", "ceiling", "latency",
+                                 "memory_timeline"])
+        self.assertEqual(err, "plot.py: loss failed: ValueError: 5 rows\n")
+
     def test_settings_beyond_the_limit_are_said(self):
         self.write([record("contiguous/f16", seed=seed) for seed in range(3)])
         with mock.patch.object(plot, "MOST_PICTURES", 2):
@@ -78,8 +126,15 @@ class TestCommand(unittest.TestCase):
 
     def test_several_runs_are_drawn_together(self):
         two = [self.write([row], name=f"{i}.jsonl") for i, row in enumerate(quickstart()[:2])]
-        _, names, _ = self.run_plot(*two)
+        _, names, err = self.run_plot(*two)
         self.assertIn("kv_bytes", names)
+        self.assertEqual(err, "")
+
+    def test_a_case_of_two_runs_is_drawn_from_the_last_and_that_is_said(self):
+        path = self.write(quickstart()[:2])
+        _, names, err = self.run_plot(path, path)
+        self.assertIn("kv_bytes", names)
+        self.assertIn("cases that several of the runs have: 2; drawn from the last", err)
 
     def test_output_folder(self):
         self.write(quickstart()[:1])

@@ -53,6 +53,21 @@ class TestChoice(unittest.TestCase):
         self.assertFalse(reading.has_figures(failed("recompute")))
         self.assertFalse(reading.has_figures({"status": "invalid", "accuracy": None}))
 
+    def test_counted_instructions_are_figures_too(self):
+        row = {"status": "invalid", "accuracy": {"correct": {"passed": True}},
+               "latency": {"tpot_ms": None}, "counters": {"instructions_per_step": None}}
+        self.assertFalse(reading.has_figures(row))
+        row["counters"]["instructions_per_step"] = 1000
+        self.assertTrue(reading.has_figures(row))
+
+    def test_a_case_of_several_runs_counts_once(self):
+        first, alone, last = (record(e) for e in ("paged:16/f32", "recompute", "paged:16/f32"))
+        self.assertEqual(reading.counting([[first, alone], [last]]), ([last, alone], 1))
+        last["status"] = "failed"  # takes nothing back
+        self.assertEqual(reading.counting([[first, alone], [last]]), ([first, alone], 0))
+        again = record("paged:16/f32")  # as after --resume: of one run, so nothing to say
+        self.assertEqual(reading.counting([[first, again]]), ([again], 0))
+
     def test_a_gate_does_not_part_an_engine_from_its_group(self):
         rows = quickstart()
         rows[3]["case"]["gate"] = {"kld_mean_max": 1e-4}
@@ -75,6 +90,19 @@ class TestChoice(unittest.TestCase):
         self.assertEqual({reading.context(r) for r in reading.fullest(rows)}, {16384})
         self.assertEqual({reading.context(r) for r in reading.fullest(rows[:-1])}, {4096})
         self.assertEqual(reading.fullest([]), [])
+
+    def test_one_length_of_each_context(self):
+        rows = over_contexts(["contiguous/f16", "contiguous/f32"])
+        shorter = record("contiguous/f16", 4096, 2, "attention")
+        self.assertEqual(reading.one_length_each([shorter, *rows]), rows)
+
+    def test_generic_kernels_are_told_apart_where_others_are_not(self):
+        rows = [record("contiguous/f16"), record("contiguous/int8:g32")]
+        rows[1]["kernel"] = "generic"
+        self.assertEqual(reading.timed_names(rows), {
+            "contiguous/f16": "fp16", "contiguous/int8:g32": "compressed (generic kernel)"})
+        rows[0]["kernel"] = "generic"
+        self.assertEqual(reading.timed_names(rows), reading.names(rows))
 
     def test_presets_name_engines_only_where_all_have_one(self):
         rows = quickstart()

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <regex>
 #include <vector>
 
 #include "bench/record/whole_file.h"
@@ -20,8 +21,15 @@ namespace fs = std::filesystem;
 // The distribution's Python first: that is where `make` installs matplotlib.
 constexpr const char* kPythons[] = {"/usr/bin/python3", "python3"};
 
-// Runs a program with its stdout on our stderr (`quiet`: nowhere); true when it exits with 0.
-bool succeeds(const std::vector<std::string>& command, bool quiet) {
+// What draw_comparison() leaves beside its picture.
+constexpr const char* kComparison = "/comparison.json";
+
+// plot.py's exit code where it drew some pictures, but not all.
+constexpr int kSomeFailed = 1;
+
+// Runs a program with its stdout on our stderr (`quiet`: nowhere). Returns its exit code, or
+// nothing where it has none: it could not be started, or was killed.
+std::optional<int> execute(const std::vector<std::string>& command, bool quiet) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   if (quiet) {
@@ -37,12 +45,13 @@ bool succeeds(const std::vector<std::string>& command, bool quiet) {
   pid_t pid = -1;
   const int error = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return false;
+  if (error != 0) return std::nullopt;
   int status = 0;
   while (waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR) return false;
+    if (errno != EINTR) return std::nullopt;
   }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  if (!WIFEXITED(status)) return std::nullopt;
+  return WEXITSTATUS(status);
 }
 
 // In the source tree (build/bin/kvmark) or installed (bin/kvmark); "" when in neither.
@@ -70,12 +79,14 @@ Plotter find_plotter() {
   return {{*python, script}, ""};
 }
 
-// "" or why it drew nothing.
+// "" or why it did not draw everything.
 std::string run(Plotter plotter, const std::vector<std::string>& arguments) {
   if (!plotter.missing.empty()) return plotter.missing;
   std::vector<std::string>& command = plotter.command;
   command.insert(command.end(), arguments.begin(), arguments.end());
-  if (succeeds(command, false)) return "";
+  const auto code = execute(command, false);
+  if (code == 0) return "";
+  if (code == kSomeFailed) return "plots: some could not be drawn; what stands above says why";
   return fmt::format("no plots: {} failed; its output stands above", command[1]);
 }
 
@@ -83,12 +94,24 @@ std::string run(Plotter plotter, const std::vector<std::string>& arguments) {
 
 std::optional<std::string> plotting_python() {
   for (const char* name : kPythons) {
-    if (succeeds({name, "-c", "import matplotlib"}, true)) return name;
+    if (execute({name, "-c", "import matplotlib"}, true) == 0) return name;
   }
   return std::nullopt;
 }
 
+void remove_plots(const std::string& folder) {
+  static const std::regex ours(R"([a-z_]+(-[0-9]+)?\.(png|svg)|settings\.txt|comparison\.json)");
+  if (!fs::is_directory(folder)) return;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (std::regex_match(entry.path().filename().string(), ours)) found.push_back(entry.path());
+  }
+  for (const fs::path& file : found) fs::remove(file);
+  if (fs::is_empty(folder)) fs::remove(folder);
+}
+
 std::string draw_plots(const std::vector<std::string>& runs, const std::string& folder) {
+  fs::remove(folder + kComparison);  // of an earlier report of two runs
   std::vector<std::string> arguments = runs;
   arguments.insert(arguments.end(), {"-o", folder});
   return run(find_plotter(), arguments);
@@ -98,7 +121,7 @@ std::string draw_comparison(const std::string& base, const std::string& now,
                             const std::string& comparison, const std::string& folder) {
   const Plotter plotter = find_plotter();
   if (!plotter.missing.empty()) return plotter.missing;
-  const std::string path = folder + "/comparison.json";
+  const std::string path = folder + kComparison;
   write_whole(path, comparison);
   return run(plotter, {base, now, "--compare", path, "-o", folder});
 }

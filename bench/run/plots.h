@@ -10,9 +10,13 @@ namespace kvmark {
 // The Python that has matplotlib; nothing where there is none.
 std::optional<std::string> plotting_python();
 
-// Draws the plots of runs (folders, or files of records) into a folder; the script names on stderr
-// what it wrote. Returns "" or why there are none (no Python with matplotlib, no scripts beside
-// this build, or what the script said).
+// Removes from a folder what the functions below leave there (all files with names like that of a
+// picture), and the folder where nothing else is in it.
+void remove_plots(const std::string& folder);
+
+// Draws the plots of runs (folders, or files of records) into a folder, in place of earlier ones;
+// the script names on stderr what it wrote. Returns "", or that some could not be drawn, or why
+// there are none (no Python with matplotlib, no scripts beside this build, or the script failed).
 std::string draw_plots(const std::vector<std::string>& runs, const std::string& folder);
 
 // The same of what changed from one run to another. `comparison` is what `kvmark compare --format

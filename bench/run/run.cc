@@ -170,11 +170,15 @@ std::vector<std::string> statuses_of(const std::vector<Json>& rows) {
   return statuses;
 }
 
+ReportRequest report_of(const RunFolder& folder) {
+  return {{folder.path}, folder.path + "/report.html", folder.path + "/plots"};
+}
+
 // The page and the plots of a run that is done. What keeps them from being written takes back
 // nothing that was measured.
 ExitCode report_on(const RunFolder& folder, std::ostream& err) {
   try {
-    write_report({{folder.path}, folder.path + "/report.html", folder.path + "/plots"}, err);
+    write_report(report_of(folder), err);
     return kExitFine;
   } catch (const std::exception& e) {
     err << "kvmark: " << e.what() << std::endl;
@@ -220,6 +224,8 @@ ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
                       request.resume, planned);
   if (!folder.warning.empty()) err << "kvmark: " << folder.warning << std::endl;
   drop_cases(plans, [&](const std::string& id) { return folder.ended.count(id) > 0; });
+  // Until there are new ones: an interrupted run has none, nor has one with --no-report.
+  if (request.resume && !case_ids_of(plans).empty()) remove_report(report_of(folder));
 
   Run all(std::move(plans), folder, request.worker, err);
   try {

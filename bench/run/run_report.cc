@@ -80,4 +80,9 @@ void write_report(const ReportRequest& request, std::ostream& err) {
   if (!problem.empty()) err << "kvmark: " << problem << std::endl;
 }
 
+void remove_report(const ReportRequest& request) {
+  std::filesystem::remove(request.page);
+  remove_plots(request.plots);
+}
+
 }  // namespace kvmark

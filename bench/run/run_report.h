@@ -20,4 +20,8 @@ struct ReportRequest {
 // where writing fails.
 void write_report(const ReportRequest& request, std::ostream& err);
 
+// Removes the page and the plots that an earlier write_report() left, as they no longer agree with
+// the records.
+void remove_report(const ReportRequest& request);
+
 }  // namespace kvmark

@@ -136,6 +136,30 @@ class ReportTest(unittest.TestCase):
         names = sorted(path.name for path in (self.page.parent / "page-plots").iterdir())
         self.assertEqual(names, ["comparison.json", "comparison.png", "comparison.svg"])
 
+    def test_a_plot_that_fails_is_said_and_takes_no_other_away(self):
+        program = self.scratch / "bin/kvmark"  # with scripts of its own
+        program.parent.mkdir()
+        shutil.copy(KVMARK, program)
+        scripts = self.scratch / "share/kvmark/plots"
+        shutil.copytree(SOURCE / "plots", scripts)
+        with open(scripts / "loss.py", "a", encoding="utf-8") as file:
+            file.write("\n\ndef plot_loss(records):\n    raise ValueError('planted')\n")
+        result = subprocess.run([program, "report", QUICKSTART, "-o", self.page],
+                                capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("loss-1 failed: ValueError: planted", result.stderr)
+        self.assertIn("kvmark: plots: some could not be drawn", result.stderr)
+        names = {path.stem for path in (self.page.parent / "page-plots").glob("*.png")}
+        self.assertIn("kv_bytes-1", names)
+        self.assertNotIn("loss-1", names)
+
+    def test_one_run_after_two_leaves_no_comparison_behind(self):
+        self.report(BASE, NEW)
+        self.report(QUICKSTART)
+        names = {path.name for path in (self.page.parent / "page-plots").iterdir()}
+        self.assertIn("kv_bytes-1.png", names)
+        self.assertFalse([name for name in names if name.startswith("comparison")])
+
     def test_without_the_scripts_there_is_a_page_and_a_warning(self):
         program = self.scratch / "kvmark"  # not in a tree
         shutil.copy(KVMARK, program)
@@ -222,6 +246,24 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(data["title"], "smoke")
         self.assertEqual([row["label"] for row in data["rows"]], ["contiguous", "fp16"])
         self.assertTrue(data["runs"][0]["plan"]["plans"])
+
+    def test_a_run_that_goes_on_takes_its_old_page_and_plots_away(self):
+        self.run_smoke("run")
+        folder = self.scratch / "run"
+        plots = folder / "plots"
+        plots.mkdir(exist_ok=True)
+        for name in ("loss-3.png", "loss-3.svg", "settings.txt"):
+            (plots / name).touch()
+        self.run_smoke("run", "--resume", "--no-report")  # all is there: nothing changes
+        self.assertTrue((folder / "report.html").exists())
+        self.assertTrue((plots / "loss-3.png").exists())
+        records = folder / "records.jsonl"
+        records.write_text(records.read_text().splitlines(keepends=True)[0])
+        (plots / "Mine.txt").touch()
+        self.run_smoke("run", "--resume", "--no-report")
+        self.assertEqual(len(records.read_text().splitlines()), 2)
+        self.assertFalse((folder / "report.html").exists())
+        self.assertEqual([path.name for path in plots.iterdir()], ["Mine.txt"])
 
     def test_no_report_leaves_page_and_plots_out(self):
         result = self.run_smoke("run", "--no-report")
