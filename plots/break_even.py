@@ -6,7 +6,8 @@ import labels
 import style
 import words
 from estimates import speed
-from records import by_engine, context, contexts, engine, lengths, names, series
+from records import (by_engine, context, contexts, engine, generic_beside, lengths, names,
+                     one_length_each, series)
 
 REFERENCES = ("contiguous/f16", "paged:16/f16")
 
@@ -15,30 +16,37 @@ def plot_break_even(records):
     """Speed of each engine relative to f16 against context; None below two contexts with both.
 
     Round by round where both were measured in turns, with the 95 % interval of the median ratio.
-    Recompute is left out: what no cache costs is not a question of the format.
+    Recompute is left out: what no cache costs is not a question of the format. So are generic
+    kernels beside others: their speed is not that of the format.
     """
-    rows = [r for r in records if series(r, "samples.round") and engine(r) != "recompute"]
+    every = one_length_each([r for r in records if series(r, "samples.round")
+                             and engine(r) != "recompute"])
+    generic = generic_beside(every)
+    rows = [r for r in every if engine(r) not in generic]
     reference = next((name for name in REFERENCES if name in by_engine(rows)), None)
     if reference is None:
         return None
     theirs = {lengths(r): r for r in by_engine(rows)[reference]}
     curves = {}
     for name, own in by_engine(rows).items():
-        points = [(context(r), *speed(r, theirs[lengths(r)])) for r in own
-                  if name != reference and lengths(r) in theirs]
-        if len({at for at, *_ in points}) > 1:
+        if name == reference:
+            continue
+        ratios = [(context(r), speed(r, theirs[lengths(r)])) for r in own if lengths(r) in theirs]
+        points = [(at, *ratio) for at, ratio in ratios if ratio]
+        if len(points) > 1:
             curves[name] = points
     if not curves:
         return None
 
-    called = names(rows)
+    called = names(every)
     decided = any(low is not None for points in curves.values() for _, _, low, _ in points)
     figure = style.new_figure(
         f"Speed against {called[reference]}: {style.model(rows)}",
         f"{style.setting(rows)}; " + (
             "round by round, median with its 95 % interval; a bar on the line of 1: where an "
             "engine crosses it, between contexts whose intervals lie on either side" if decided else
-            "medians of fewer than six rounds: without intervals no crossing is decided"),
+            "medians of fewer than six rounds: without intervals no crossing is decided")
+        + left_out([called[name] for name in by_engine(every) if name in generic]),
         rows, inside=labels.room(len(curves)))
     axes = figure.subplots()
     style.context_axis(axes, contexts(rows))
@@ -48,24 +56,35 @@ def plot_break_even(records):
     return figure
 
 
+def left_out(generic):
+    if not generic:
+        return ""
+    return (f"; left out: {', '.join(generic)}, whose "
+            + ("kernels are generic" if len(generic) > 1 else "kernel is generic"))
+
+
 def draw_curves(axes, curves, called, reference):
     ends = [(reference["x"], 1, reference["name"], style.BLACK)]
+    drawn = []
     for name, points in curves.items():
         look = style.look(name)
         x, ratios, lows, highs = zip(*points)
         bounds = [None if low is None else (low, high) for low, high in zip(lows, highs)]
-        axes.errorbar(x, ratios, yerr=style.errors(ratios, bounds), capsize=3, **look)
+        curve = axes.errorbar(x, ratios, yerr=style.errors(ratios, bounds), capsize=3, **look)
+        drawn.append([*curve.get_children()])
         text = f"{called[name]}: {words.plain(ratios[-1])}×"
         crossing = crossing_of(points)
         if crossing:
             at, before, after, ahead = crossing
             axes.plot([before, after], [1, 1], lw=6, alpha=0.35, solid_capstyle="butt",
                       color=look["color"], zorder=2.5)
-            axes.plot(at, 1, **{**look, "ms": 9, "fillstyle": "none", "mew": 1.6}, zorder=4)
+            drawn[-1] += axes.plot(at, 1, **{**look, "ms": 9, "fillstyle": "none", "mew": 1.6},
+                                   zorder=4)
             text += f", {'ahead' if ahead else 'behind'} from {words.about_tokens(at)}"
         ends.append((x[-1], ratios[-1], text, look["color"]))
     style.log_ticks(axes.yaxis)
     labels.label_ends(axes, ends)
+    style.set_beside(axes.figure, drawn)
 
 
 def crossing_of(points):

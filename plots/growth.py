@@ -8,8 +8,8 @@ import labels
 import style
 import words
 from estimates import exponent
-from records import (by_engine, context, contexts, engine, fullest, get, interval, names, number,
-                     positions_seen, series)
+from records import (by_engine, context, contexts, engine, fullest, get, interval, number,
+                     one_length_each, positions_seen, series, timed_names)
 
 GROWTH_TOKENS = 64  # a shorter run says little about how its time grows
 FEWEST_POINTS = 3  # two would fit any exponent
@@ -57,21 +57,21 @@ def plot_cumulative_time(records):
     rows = fullest([record for record in records if cumulative(record)])
     if not rows:
         return None
-    called = names(rows)
+    called = timed_names(rows)
     prompt = number(rows[0], "case.prompt_len") or 0
     # Behind a prompt even recomputing hardly grows with n, so an exponent would say nothing.
     from_empty = prompt == 0
     figure = style.new_figure(
-        f"Time to generate n tokens: {style.model(rows)}",
+        f"Time to generate n tokens{style.of_each(rows)}: {style.model(rows)}",
         ("from an empty cache" if from_empty else f"after a prompt of {prompt} tokens")
         + f", {style.setting(rows)}; the median round of each"
         + ("; slope: the exponent of n over the last half" if from_empty else ""),
         rows, inside=labels.room(len(rows)))
     axes = figure.subplots()
-    axes.set(xscale="log", yscale="log", xlabel="generated tokens n",
+    axes.set(xscale="log", yscale="log", xlabel=f"generated tokens n{style.of_each(rows)}",
              ylabel="time since the start (s)")
 
-    curves, ends = [], []
+    curves, ends, intervals = [], [], []
     for record in rows:
         tokens, seconds = cumulative(record)
         curves.append((record, (tokens, seconds)))
@@ -81,8 +81,9 @@ def plot_cumulative_time(records):
         axes.plot(tokens, seconds, markevery=list(marks), **look)
         bounds = interval(record, "latency.e2e_ms.p50_ci95")
         if bounds:
-            axes.plot([tokens[-1]] * 2, [bound / 1e3 for bound in bounds], lw=5, alpha=0.4,
-                      solid_capstyle="butt", color=look["color"])
+            around = style.errors(seconds[-1:], [[bound / 1e3 for bound in bounds]])
+            intervals.append(axes.errorbar(tokens[-1:], seconds[-1:], yerr=around, ls="none",
+                                           capsize=3, color=look["color"]).get_children())
         text = f"{called[engine(record)]}: {words.plain(seconds[-1])} s"
         power = growth(tokens, seconds) if from_empty else None
         if power is not None:
@@ -91,6 +92,7 @@ def plot_cumulative_time(records):
     style.log_ticks(axes.xaxis)
     style.log_ticks(axes.yaxis)
     labels.label_ends(axes, ends)
+    style.set_beside(figure, intervals)
     mark_crossover(axes, curves, called)
     return figure
 
@@ -123,9 +125,8 @@ def mark_crossover(axes, curves, called):
 
 def plot_attention_time(records):
     """Attention time of a step at attention level against context; None below two contexts."""
-    rows = [r for r in records
-            if get(r, "case.level") == "attention" and number(r, "case.layers")
-            and number(r, "latency.attend_ms.p50")]
+    rows = one_length_each([r for r in records if get(r, "case.level") == "attention"
+                            and number(r, "case.layers") and number(r, "latency.attend_ms.p50")])
     if len(contexts(rows)) < 2:
         return None
     # Plans may let the layers follow the context; then only the time of a layer has one meaning.
@@ -136,16 +137,17 @@ def plot_attention_time(records):
         "of the positions that a step sees",
         rows, inside=labels.room(len(by_engine(rows))))
     axes = figure.subplots()
-    curves_over_context(axes, rows, "latency.attend_ms",
+    unit = "ms a layer" if shared else "ms"
+    curves_over_context(axes, rows, "latency.attend_ms", unit,
                         share=lambda r: number(r, "case.layers") if shared else 1)
-    axes.set_ylabel("attention of a step (ms a layer)" if shared else "attention of a step (ms)")
+    axes.set_ylabel(f"attention of a step ({unit})")
     return figure
 
 
 def plot_step_time(records):
     """Time of a whole step against context, and where weights dominate; None below two contexts."""
-    rows = [r for r in records
-            if get(r, "case.level") == "model" and number(r, "latency.tpot_ms.p50")]
+    rows = one_length_each([r for r in records if get(r, "case.level") == "model"
+                            and number(r, "latency.tpot_ms.p50")])
     if len(contexts(rows)) < 2:
         return None
     figure = style.new_figure(
@@ -154,32 +156,34 @@ def plot_step_time(records):
         "interval where there are six; slope: exponent of the positions that a step sees",
         rows, inside=labels.room(len(by_engine(rows))))
     axes = figure.subplots()
-    curves_over_context(axes, rows, "latency.tpot_ms")
+    curves_over_context(axes, rows, "latency.tpot_ms", "ms")
     axes.set_ylabel("decode step (ms)")
     mark_weights(axes, rows)
     return figure
 
 
-def curves_over_context(axes, rows, metric, share=lambda record: 1):
+def curves_over_context(axes, rows, metric, unit, share=lambda record: 1):
     """A curve of medians for each engine, with intervals and fitted slopes; on logarithmic axes."""
-    called = names(rows)
+    called = timed_names(rows)
     style.context_axis(axes, contexts(rows))
     axes.set_yscale("log")
-    ends = []
+    curves, ends = [], []
     for name, own in by_engine(rows).items():
         look = style.look(name)
         x = [context(r) for r in own]
         y = [number(r, f"{metric}.p50") / share(r) for r in own]
         bounds = [interval(r, f"{metric}.p50_ci95") for r in own]
         bounds = [found and [bound / share(r) for bound in found] for found, r in zip(bounds, own)]
-        axes.errorbar(x, y, yerr=style.errors(y, bounds), capsize=3, **look)
-        text = f"{called[name]}: {words.plain(y[-1])} ms"
+        curve = axes.errorbar(x, y, yerr=style.errors(y, bounds), capsize=3, **look)
+        curves.append(curve.get_children())
+        text = f"{called[name]}: {words.plain(y[-1])} {unit}"
         if len(set(x)) >= FEWEST_POINTS:
             slope, half_width = exponent([positions_seen(r) for r in own], y)
             text += f", slope {slope:.2f} ± {half_width:.2f}"
         ends.append((x[-1], y[-1], text, look["color"]))
     style.log_ticks(axes.yaxis)
     labels.label_ends(axes, ends)
+    style.set_beside(axes.figure, curves)
 
 
 def weights_dominate_below(record):
@@ -193,7 +197,7 @@ def weights_dominate_below(record):
 
 def mark_weights(axes, rows):
     """Says below which context a step reads more bytes of weights than of the cache."""
-    called = names(rows)
+    called = timed_names(rows)
     own = {name: weights_dominate_below(one[-1]) for name, one in by_engine(rows).items()}
     own = {name: at for name, at in own.items() if at is not None}
     if not own:

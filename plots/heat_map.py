@@ -6,7 +6,7 @@ from matplotlib.colors import LogNorm
 
 import style
 import words
-from records import by_engine, engine, get, names, number
+from records import by_engine, engine, get, number, timed_names
 
 # What goes with the number of heads, besides the heads themselves.
 HEAD_KEYS = ("heads", "kv_heads", "d_model", "ffn")
@@ -53,7 +53,7 @@ def plot_heat_map(records):
         "hspace": 0.55 / (0.36 * len(shapes)), "wspace": 0.06})
     times = [time_of(r) for r in rows if engine(r) in engines]
     norm = LogNorm(min(times) / 1.001, max(times) * 1.001)
-    called = names(rows)
+    called = timed_names(rows)
     for axes, (name, batch) in zip(grid.flat, panels):
         own = {(heads(r), number(r, "case.seq_len")): time_of(r) for r in rows
                if engine(r) == name and (number(r, "case.batch") or 1) == batch}
@@ -63,7 +63,7 @@ def plot_heat_map(records):
     for axes in grid.flat[len(panels):]:
         axes.set_visible(False)
     for axes in grid[:, 0]:
-        axes.set_ylabel("heads", fontsize=style.TEXT)
+        axes.set_ylabel("heads, query:KV", fontsize=style.TEXT)
     for column in range(columns):
         last = max(i for i in range(len(panels)) if i % columns == column)
         grid.flat[last].tick_params(labelbottom=True)
@@ -85,7 +85,7 @@ def left_out(rows, engines):
 
 
 def draw_panel(axes, own, shapes, spans, norm):
-    """Cells with their figures; hatched where there is no figure."""
+    """Cells with their figures; a dash where there is no figure."""
     grid = [[own.get((shape, span), math.nan) for span in spans] for shape in shapes]
     axes.set_facecolor("white")
     axes.grid(False)

@@ -5,7 +5,7 @@ import numpy as np
 import labels
 import style
 import words
-from records import engine, fullest, interval, names, number, series
+from records import engine, fullest, get, interval, number, series, timed_names
 
 KEY_SIZE = 8.5  # points
 FEWEST_GAPS = 10  # that have a distribution worth a look
@@ -21,15 +21,19 @@ def plot_latency(records):
                     and min(series(r, "samples.itl_ms")) > 0])
     if not rows:
         return None
-    called = names(rows)
+    called = timed_names(rows)
+    # Without the rest of the decoder there are no tokens, only steps.
+    model = get(rows[0], "case.level") != "attention"
     prompt, generated = (number(rows[0], f"case.{key}") or 0 for key in ("prompt_len", "gen_len"))
     figure = style.new_figure(
-        f"Time between two tokens: {style.model(rows)}",
-        f"{generated} tokens after {prompt}, {style.setting(rows)}; curve: the median round; p50 "
-        "(with its 95 % interval) and p99 of all n gaps",
+        f"Time {'between two tokens' if model else 'from step to step'}: {style.model(rows)}",
+        f"{generated} {'tokens' if model else 'positions'}{style.of_each(rows)} after {prompt}, "
+        f"{style.setting(rows)}; curve: the median round; p50 (with its 95 % interval) and p99 of "
+        "all n gaps",
         rows, inside=labels.room(1 + len(rows)))
     axes = figure.subplots()
-    axes.set(xscale="log", xlabel="inter-token latency (ms)", ylabel="share of the gaps (%)",
+    axes.set(xscale="log", xlabel="inter-token latency (ms)" if model else "from step to step (ms)",
+             ylabel="share of the gaps (%)",
              ylim=(-3, 103))
     limits = limits_of(rows)
     axes.set_xlim(limits)

@@ -3,7 +3,7 @@
 import labels
 import style
 import words
-from records import engine, fullest, get, names, number
+from records import engine, fullest, get, number, positions, timed_names
 
 
 def front(points):
@@ -25,10 +25,10 @@ def plot_loss(records):
     rows = fullest([r for r in kept if number(r, metric) is not None])
     if not rows:
         return None
-    called = names(rows)
-    speeds = [number(r, "throughput.decode_tok_per_s") for r in rows]
+    called = timed_names(rows)
+    rate, unit = rate_of(rows)
+    speeds = [number(r, rate) for r in rows]
     fastest = max((speed for speed in speeds if speed), default=None)
-    unit = "steps/s" if get(rows[0], "case.level") == "attention" else "tokens/s"
     figure = style.new_figure(
         f"What a format loses: {style.model(rows)}", subtitle(rows, scored, unit, fastest), rows,
         inside=max(4.2, 0.3 * len(rows)))
@@ -55,6 +55,14 @@ def plot_loss(records):
     return figure
 
 
+def rate_of(rows):
+    """(path, unit) of the speed: without the rest of the decoder there are no tokens, only steps,
+    each of which serves all sequences."""
+    if get(rows[0], "case.level") == "attention":
+        return "throughput.decode_tok_per_s_per_seq", "steps/s"
+    return "throughput.decode_tok_per_s", "tokens/s"
+
+
 def shared(points):
     """One label for points that lie on each other: a line each, beside the largest marker."""
     x, y, _, color, _ = points[0]
@@ -62,16 +70,17 @@ def shared(points):
 
 
 def subtitle(rows, scored, unit, fastest):
-    parts = [style.setting(rows)]
+    after = f"after {positions(rows[0]):g} positions{style.of_each(rows)}"
     if scored:
-        positions = number(rows[0], "accuracy.loss.positions")
-        parts.append(f"{positions or '?'} scored positions of text")
+        judged = f"{number(rows[0], 'accuracy.loss.positions') or '?'} scored positions of text"
+    elif get(rows[0], "case.level") == "attention":
+        judged = f"{after}; synthetic data ranks formats, it does not judge them"
     else:
-        parts.append("synthetic data ranks formats, it does not judge them"
-                     if get(rows[0], "case.level") == "attention" else
-                     "the error ranks formats, it does not judge them")
+        judged = f"{after}; the error ranks formats, it does not judge them"
+    parts = [style.setting(rows), judged]
     if fastest:
-        parts.append(f"area of a marker: {unit}")
+        whose = style.of_all(rows) if unit == "tokens/s" else ""
+        parts.append(f"area of a marker: {unit}{whose}" + (f" {after}" if scored else ""))
     parts.append("dashes: the Pareto front")
     return "; ".join(parts)
 

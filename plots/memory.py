@@ -4,7 +4,7 @@ import labels
 import style
 import words
 from records import (by_engine, context, contexts, engine, fullest, get, is_number, names, number,
-                     positions)
+                     one_length_each, positions)
 from rows import new_rows
 
 MIB = 2**20
@@ -17,7 +17,8 @@ NEAR = 30  # times the highest curve: up to there the machine's memory is a line
 def plot_kv_bytes(records):
     """Live and reserved bytes: bars at one context, curves over several; None without rows."""
     keys = ("memory.kv_live_bytes", "memory.kv_reserved_bytes")
-    rows = [r for r in records if all(number(r, key) is not None for key in keys)]
+    rows = one_length_each([r for r in records
+                            if all(number(r, key) is not None for key in keys)])
     if not rows:
         return None
     return kv_bytes_bars(rows) if len(contexts(rows)) == 1 else kv_bytes_curves(rows)
@@ -43,7 +44,7 @@ def kv_bytes_bars(rows):
     beyond = weights is not None and weights > 1.5 * largest
     figure, axes, places = new_rows(
         f"Bytes of the KV cache: {style.model(rows)}",
-        f"after {positions(rows[0]):g} positions, {style.setting(rows)}"
+        f"after {positions(rows[0]):g} positions{style.of_each(rows)}, {style.setting(rows)}"
         + (f"; the model's weights take {words.binary(weights)}, "
            f"{words.plain(weights / largest, 2)} times the longest bar" if beyond else "")
         + machine_words(rows),
@@ -60,7 +61,7 @@ def kv_bytes_bars(rows):
         axes.annotate("weights", (weights / MIB, 1), xycoords=("data", "axes fraction"),
                       xytext=(0, 2), textcoords="offset points", ha="center", fontsize=style.TEXT,
                       color=style.GREY)
-    axes.set_xlabel("MiB (filled: live rows, hatched: reserved)")
+    axes.set_xlabel(f"MiB{style.of_all(rows)} (filled: live rows, hatched: reserved)")
     return figure
 
 
@@ -68,27 +69,29 @@ def kv_bytes_curves(rows):
     called = names(rows)
     # Plans may let the layers follow the context; then only the bytes of a layer have one meaning.
     shared = len({number(r, "case.layers") for r in rows}) > 1
-    unit = (lambda r: MIB * (number(r, "case.layers") or 1)) if shared else (lambda r: MIB)
+    layers = lambda r: (number(r, "case.layers") or 1) if shared else 1  # noqa: E731
+    a_layer = " a layer" if shared else ""
     figure = style.new_figure(
         f"Bytes of the KV cache: {style.model(rows)}",
         f"{style.setting(rows)}; curves: live rows, dashes: reserved{machine_words(rows)}", rows,
         inside=labels.room(1 + len(by_engine(rows))))
     axes = figure.subplots()
     style.context_axis(axes, contexts(rows))
-    axes.set(yscale="log", ylabel="KV cache (MiB a layer)" if shared else "KV cache (MiB)")
+    axes.set(yscale="log", ylabel=f"KV cache{style.of_all(rows)} (MiB{a_layer})")
 
     ends = []
     for name, own in by_engine(rows).items():
         look = style.look(name)
         x = [context(r) for r in own]
-        live = [number(r, "memory.kv_live_bytes") / unit(r) for r in own]
-        reserved = [number(r, "memory.kv_reserved_bytes") / unit(r) for r in own]
+        live, reserved = ([number(r, f"memory.{key}") / layers(r) / MIB for r in own]
+                          for key in ("kv_live_bytes", "kv_reserved_bytes"))
         axes.plot(x, reserved, ls="none", marker="_", ms=14, mew=1.6, color=look["color"])
         text = called[name]
         if live[-1] > 0:
             axes.plot(x, live, **look)
             per_token = number(own[-1], "memory.kv_bytes_per_token")
-            text += f": {words.binary(per_token)} a token" if per_token else ""
+            text += (f": {words.binary(per_token / layers(own[-1]))} a token"
+                     + (" and layer" if shared else "") if per_token else "")
             ends.append((x[-1], live[-1], text, look["color"]))
         elif reserved[-1] > 0:
             ends.append((x[-1], reserved[-1], f"{text}: its workspace", look["color"]))
@@ -144,8 +147,9 @@ def plot_memory_timeline(records):
         rows, inside=1.7 + labels.room(len(rows)))
     top, bottom = figure.subplots(2, 1, sharex=True, gridspec_kw={
         "height_ratios": [2, 1], "hspace": 0.12})
-    top.set(ylabel="MiB")
-    bottom.set(ylabel="fragmentation (%)", xlabel="positions in the cache", ylim=(-4, 104))
+    top.set(ylabel=f"MiB{style.of_all(rows)}")
+    bottom.set(ylabel="fragmentation (%)", xlabel=f"positions in the cache{style.of_each(rows)}",
+               ylim=(-4, 104))
 
     ends = []
     for record in rows:

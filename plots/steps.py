@@ -2,7 +2,7 @@
 
 import style
 import words
-from records import engine, get, interval, names, number
+from records import engine, get, interval, number, one_length_each, timed_names
 from rows import blocks_by_context, context_heading, new_rows
 
 # Key of `profile`, name, colour, hatch: neighbours differ in their greys too.
@@ -32,10 +32,10 @@ def plot_steps(records):
 
     At attention level there is hardly anything but attention.
     """
-    rows = [r for r in records if get(r, "case.level") == "model" and phases(r)]
+    rows = one_length_each([r for r in records if get(r, "case.level") == "model" and phases(r)])
     if not rows:
         return None
-    called = names(rows)
+    called = timed_names(rows)
     blocks = blocks_by_context(rows)
     shown = [record for _, own in blocks for record in own]
     figure, axes, places = new_rows(
@@ -91,10 +91,10 @@ def fraction(record):
 
 def plot_ceiling(records):
     """The part of the measured ceiling that the attention reaches; None without one."""
-    rows = [record for record in records if fraction(record)]
+    rows = one_length_each([record for record in records if fraction(record)])
     if not rows:
         return None
-    called = names(rows)
+    called = timed_names(rows)
     blocks = blocks_by_context(rows)
     shown = [record for _, own in blocks for record in own]
     found = [fraction(record) for record in shown]

@@ -8,6 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
+from matplotlib.transforms import ScaledTranslation
 
 import words
 from records import get, number
@@ -111,11 +112,26 @@ def setting(records):
     parts = [f"attention of {of} alone" if case.get("level") == "attention"
              else f"whole steps of {of}, weights {known('weights')}"]
     parts.append(f"heads {known('heads')}:{known('kv_heads')} of {known('head_dim')}")
-    parts.append(f"batch {known('batch')}")
+    parts.append(f"batch {known('batch')}"
+                 + (", a step serves them all" if sequences(records) > 1 else ""))
     parts.append(f"{known('threads')} threads on {known('device')}")
     parts += [f"{key} {value}" for key, usual in UNUSUAL.items()
               if (value := case.get(key)) not in (None, usual)]
     return ", ".join(parts)
+
+
+def sequences(records):
+    return number(records[0], "case.batch") or 1
+
+
+def of_all(records):
+    """What behind bytes and rates says that they are not those of one sequence."""
+    return f" of all {sequences(records)} sequences" if sequences(records) > 1 else ""
+
+
+def of_each(records):
+    """What behind tokens and positions says that each sequence has so many."""
+    return " of each sequence" if sequences(records) > 1 else ""
 
 
 def machine(records):
@@ -140,7 +156,7 @@ def new_figure(title, subtitle, records, inside=3.5, above=0.0):
 
     Its axes come from figure.subplots(); set_margins() makes room beside them.
     """
-    heading = textwrap.wrap(subtitle, 122)
+    heading = textwrap.wrap(subtitle, 136)
     footer = textwrap.wrap(machine(records), 135)
     if {get(record, "case.device") for record in records} == {"cpu"}:
         footer.append(CAVEAT)
@@ -214,6 +230,19 @@ def errors(values, intervals):
     bounds = [found or (value, value) for value, found in zip(values, intervals)]
     return [[max(0, value - low) for value, (low, _) in zip(values, bounds)],
             [max(0, high - value) for value, (_, high) in zip(values, bounds)]]
+
+
+def set_beside(figure, curves):
+    """Moves curves sideways by some points, so that their intervals do not hide each other.
+
+    curves: lists of artists. Call when the limits are final.
+    """
+    step = min(4, 16 / max(1, len(curves)))
+    for i, artists in enumerate(curves):
+        inches = step * (i - (len(curves) - 1) / 2) / 72
+        moved = ScaledTranslation(inches, 0, figure.dpi_scale_trans)
+        for artist in artists:
+            artist.set_transform(artist.get_transform() + moved)
 
 
 def save(figure, folder, name):

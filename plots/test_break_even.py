@@ -65,6 +65,30 @@ class TestBreakEven(PlotTest):
         rows = over_contexts(["contiguous/f16", "recompute", "contiguous/f32"])
         self.assertEqual(len(drawn(break_even.plot_break_even(rows).axes[0])), 1)
 
+    def test_generic_kernels_are_left_out_and_named(self):
+        rows = over_contexts(["contiguous/f16", "contiguous/f32", "contiguous/int8:g32"])
+        for row in rows[2::3]:
+            row["kernel"] = "generic"
+        figure = break_even.plot_break_even(rows)
+        self.assertEqual(len(drawn(figure.axes[0])), 1)
+        self.assertIn("left out: compressed, whose kernel is generic",
+                      " ".join(texts(figure)).replace("\n", " "))
+        for row in rows:
+            row["kernel"] = "generic"  # alike again
+        self.assertEqual(len(drawn(break_even.plot_break_even(rows).axes[0])), 2)
+
+    def test_a_point_without_rounds_that_took_time_is_left_out(self):
+        rows = rows_of([0.5, 1.5, 2])
+        rows[3]["samples"]["round"] = [0.0] * 6
+        curve, = drawn(break_even.plot_break_even(rows).axes[0])
+        self.assertEqual(list(curve.get_ydata()), [0.5, 2])
+
+    def test_a_context_of_two_lengths_is_drawn_once(self):
+        rows = rows_of([0.5, 2])
+        rows.append(record("contiguous/f16", 4096, 2, "attention", rounds=6))
+        curve, = drawn(break_even.plot_break_even(rows).axes[0])
+        self.assertEqual(list(curve.get_ydata()), [0.5, 2])
+
     def test_a_long_list(self):
         self.check_picture(break_even.plot_break_even(over_contexts(LONG, rounds=6)))
 

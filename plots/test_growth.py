@@ -69,11 +69,16 @@ class TestCumulativeTime(PlotTest):
 
     def test_interval_of_the_whole_run(self):
         row = record("contiguous/f32")
-        plain = len(growth.plot_cumulative_time([row]).axes[0].lines)
+        self.assertFalse(growth.plot_cumulative_time([row]).axes[0].collections)
         row["latency"]["e2e_ms"] = summary(511.0, 0.1)
-        lines = growth.plot_cumulative_time([row]).axes[0].lines
-        self.assertEqual(len(lines), plain + 1)
-        np.testing.assert_allclose(lines[-1].get_ydata(), [0.4599, 0.5621])
+        bar, = growth.plot_cumulative_time([row]).axes[0].collections
+        np.testing.assert_allclose(bar.get_segments()[0][:, 1], [0.4599, 0.5621])
+
+    def test_tokens_are_those_of_each_sequence(self):
+        figure = growth.plot_cumulative_time([record("contiguous/f32", batch=4)])
+        self.assertEqual(figure.axes[0].get_xlabel(), "generated tokens n of each sequence")
+        self.assertIn("Time to generate n tokens of each sequence: seed-gqa", texts(figure))
+        self.check_picture(figure)
 
     def test_robust(self):
         self.check_robust(growth.plot_cumulative_time, quickstart())

@@ -3,7 +3,7 @@
 import unittest
 
 import latency
-from testing import LONG, PlotTest, drawn, quickstart, record, summary
+from testing import LONG, PlotTest, drawn, quickstart, record, summary, texts
 
 
 def key(figure):
@@ -21,6 +21,11 @@ class TestLatency(PlotTest):
         figure = latency.plot_latency(quickstart())
         self.assertEqual(len(drawn(figure.axes[0])), 5)
         self.check_picture(figure, height=5.4)
+
+    def test_without_the_rest_of_the_decoder_there_are_steps(self):
+        figure = latency.plot_latency([record("contiguous/f16", 64, 32, "attention")])
+        self.assertIn("Time from step to step: seed-gqa", texts(figure))
+        self.assertNotIn("token", " ".join([*texts(figure), figure.axes[0].get_xlabel()]))
 
     def test_the_curve_is_the_share_of_gaps(self):
         row = record("contiguous/f16")

@@ -67,6 +67,22 @@ class TestLoss(PlotTest):
         slow, fast = points(loss.plot_loss(rows))
         self.assertAlmostEqual(slow.get_markersize() / fast.get_markersize(), 0.5)
 
+    def test_rates_of_a_batch(self):
+        rows = [record("contiguous/f16", 64, 16, "attention", batch=4)]
+        shown = " ".join(texts(loss.plot_loss(rows)))
+        self.assertIn("fp16 1000 steps/s", shown)  # a step serves all of them
+        self.assertNotIn("of all 4", shown)
+        shown = " ".join(texts(loss.plot_loss([record("contiguous/f16", 64, 16, batch=4)])))
+        self.assertIn("fp16 4000 tokens/s", shown)
+        self.assertIn("area of a marker: tokens/s of all 4 sequences", shown)
+        self.assertIn("after 79 positions of each sequence", shown)
+
+    def test_generic_kernels_are_marked_beside_others(self):
+        rows = [record("contiguous/f16"), record("contiguous/int8:g32")]
+        rows[1]["kernel"] = "generic"
+        self.assertIn("compressed (generic kernel) 1000 tokens/s", texts(loss.plot_loss(rows)))
+        self.check_picture(loss.plot_loss(rows))
+
     def test_no_speed(self):
         rows = [record("contiguous/f16"), record("contiguous/int8:g32")]
         for row in rows:

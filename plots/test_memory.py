@@ -60,6 +60,21 @@ class TestKvBytes(PlotTest):
         axes = memory.plot_kv_bytes(rows).axes[0]
         self.assertEqual(list(drawn(axes)[0].get_ydata()), [0.25, 4.0])  # 2 KiB a position
         self.assertIn("a layer", axes.get_ylabel())
+        self.assertIn("fp16: 1 KiB a token and layer", [text.get_text() for text in axes.texts])
+
+    def test_bars_are_those_of_one_length(self):
+        rows = [record(engine, 96, 32) for engine in CACHES]
+        rows += [record("contiguous/f16", 96, 128)]
+        figure = memory.plot_kv_bytes(rows)
+        self.assertEqual(len(figure.axes[0].patches), 2 * len(CACHES))
+        self.assertIn("after 127 positions", " ".join(texts(figure)))
+
+    def test_bytes_are_those_of_all_sequences(self):
+        bars = memory.plot_kv_bytes([record(engine, batch=4) for engine in CACHES])
+        self.assertIn("of all 4 sequences", bars.axes[0].get_xlabel())
+        self.assertIn("after 511 positions of each sequence", " ".join(texts(bars)))
+        curves = memory.plot_kv_bytes(over_contexts(batch=4))
+        self.assertIn("of all 4 sequences", curves.axes[0].get_ylabel())
 
     def test_long_lists(self):
         self.check_picture(memory.plot_kv_bytes([record(engine) for engine in LONG]), height=7)
@@ -88,6 +103,11 @@ class TestTimeline(PlotTest):
             {"position": at, "live_bytes": 10 * at, "reserved_bytes": 100} for at in range(1, 9)]
         bottom = memory.plot_memory_timeline([row]).axes[1]
         np.testing.assert_allclose(drawn(bottom)[0].get_ydata(), range(90, 10, -10))
+
+    def test_bytes_and_positions_of_a_batch(self):
+        top, bottom = memory.plot_memory_timeline([record("contiguous/f16", batch=4)]).axes
+        self.assertEqual(top.get_ylabel(), "MiB of all 4 sequences")
+        self.assertIn("of each sequence", bottom.get_xlabel())
 
     def test_events_are_marked(self):
         row = record("contiguous/f16/grow:2")

@@ -67,6 +67,14 @@ class TestFigure(PlotTest):
         self.assertIn("pool_order shuffled", style.setting(rows))
 
 
+    def test_a_step_of_a_batch(self):
+        rows = quickstart()
+        self.assertIn("batch 1,", style.setting(rows))
+        self.assertEqual((style.of_all(rows), style.of_each(rows)), ("", ""))
+        rows[0]["case"]["batch"] = 4
+        self.assertIn("batch 4, a step serves them all,", style.setting(rows))
+
+
 class TestTicks(unittest.TestCase):
     def ticks(self, low, high):
         axes = style.new_figure("", "", [{}]).subplots()
