@@ -48,6 +48,7 @@ PLOTS = (
     Plot("heat_map", plot_heat_map, SETTING + HEAD_KEYS + ("batch",)),
 )
 MOST_PICTURES = 8  # of a plot
+OF_THE_MODEL = ("context", "vocab")  # keys of a case that its name implies
 SETTINGS = "settings.txt"  # which number is which setting
 
 
@@ -78,7 +79,7 @@ def settings_in_words(settings):
     cases = []
     for records in settings:
         case = {key: value for key, value in get(records[0], "case", {}).items()
-                if key not in SETTING and not isinstance(value, (dict, list))}
+                if key not in SETTING + OF_THE_MODEL and not isinstance(value, (dict, list))}
         if case.get("level") == "attention":
             del case["layers"]  # they may follow the context
         case["machine"] = " ".join(str(part) for part in machine_of(records[0]) if part)

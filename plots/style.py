@@ -113,7 +113,7 @@ def setting(records):
              else f"whole steps of {of}, weights {known('weights')}"]
     parts.append(f"heads {known('heads')}:{known('kv_heads')} of {known('head_dim')}")
     parts.append(f"batch {known('batch')}"
-                 + (", a step serves them all" if sequences(records) > 1 else ""))
+                 + (" (a step serves all sequences)" if sequences(records) > 1 else ""))
     parts.append(f"{known('threads')} threads on {known('device')}")
     parts += [f"{key} {value}" for key, usual in UNUSUAL.items()
               if (value := case.get(key)) not in (None, usual)]

@@ -41,6 +41,14 @@ class TestHeatMap(PlotTest):
                       [axes.get_title(loc="left") for axes in panels(figure)])
         self.check_picture(figure)
 
+    def test_generic_kernels_are_told_apart(self):
+        rows = sweep()
+        for row in rows:
+            if row["case"]["engine"] == "contiguous/f16":
+                row["kernel"] = "generic"
+        self.assertIn("fp16 (generic kernel) (ms a step)",
+                      [axes.get_title(loc="left") for axes in panels(heat_map.plot_heat_map(rows))])
+
     def test_attention_of_a_layer(self):
         figure = heat_map.plot_heat_map(sweep(level="attention"))
         self.assertIn("ms of attention a layer", panels(figure)[0].get_title(loc="left"))

@@ -72,7 +72,21 @@ class TestFigure(PlotTest):
         self.assertIn("batch 1,", style.setting(rows))
         self.assertEqual((style.of_all(rows), style.of_each(rows)), ("", ""))
         rows[0]["case"]["batch"] = 4
-        self.assertIn("batch 4, a step serves them all,", style.setting(rows))
+        self.assertIn("batch 4 (a step serves all sequences),", style.setting(rows))
+
+
+    def test_intervals_lie_beside_each_other(self):
+        figure = style.new_figure("title", "subtitle", quickstart())
+        axes = figure.subplots()
+        curves = [axes.errorbar([1, 2], [1, 2], yerr=1) for _ in range(3)]
+        axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
+        at = [axes.transData.transform((1, 1))[0] for _ in curves]
+        style.set_beside(figure, [curve.get_children() for curve in curves])
+        moved = [curve.lines[0].get_transform().transform((1, 1))[0] for curve in curves]
+        pixels = 4 * figure.dpi / 72
+        np.testing.assert_allclose(np.subtract(moved, at), [-pixels, 0, pixels], atol=1e-6)
+        bars = [curve.lines[2][0].get_transform().transform((1, 1))[0] for curve in curves]
+        np.testing.assert_allclose(bars, moved)
 
 
 class TestTicks(unittest.TestCase):
