@@ -39,12 +39,12 @@ def plot_break_even(records):
         return None
 
     called = names(every)
-    decided = any(low is not None for points in curves.values() for _, _, low, _ in points)
     figure = style.new_figure(
         f"Speed against {called[reference]}: {style.model(rows)}",
         f"{style.setting(rows)}; " + (
             "round by round, median with its 95 % interval; a bar on the line of 1: where an "
-            "engine crosses it, between contexts whose intervals lie on either side" if decided else
+            "engine crosses it, between contexts whose intervals lie on either side"
+            if have_intervals(curves) else
             "medians of fewer than six rounds: without intervals no crossing is decided")
         + left_out([called[name] for name in by_engine(every) if name in generic]),
         rows, inside=labels.room(len(curves)))
@@ -54,6 +54,10 @@ def plot_break_even(records):
     axes.axhline(1, color=style.BLACK, lw=1)
     draw_curves(axes, curves, called, {"x": max(contexts(rows)), "name": called[reference]})
     return figure
+
+
+def have_intervals(curves):
+    return any(low is not None for points in curves.values() for _, _, low, _ in points)
 
 
 def left_out(generic):
@@ -84,7 +88,8 @@ def draw_curves(axes, curves, called, reference):
         ends.append((x[-1], ratios[-1], text, look["color"]))
     style.log_ticks(axes.yaxis)
     labels.label_ends(axes, ends)
-    style.set_beside(axes.figure, drawn)
+    if have_intervals(curves):
+        style.set_beside(axes.figure, drawn)
 
 
 def crossing_of(points):

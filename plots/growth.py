@@ -183,7 +183,8 @@ def curves_over_context(axes, rows, metric, unit, share=lambda record: 1):
         ends.append((x[-1], y[-1], text, look["color"]))
     style.log_ticks(axes.yaxis)
     labels.label_ends(axes, ends)
-    style.set_beside(axes.figure, curves)
+    if any(interval(r, f"{metric}.p50_ci95") for r in rows):
+        style.set_beside(axes.figure, curves)
 
 
 def weights_dominate_below(record):

@@ -60,10 +60,12 @@ def plot_latency(records):
 
 
 def limits_of(rows):
-    """Around the gaps of the caches: recompute, far slower, would hide how they differ."""
+    """Around the gaps and marks of the caches: recompute, far slower, would hide how they differ."""
     shown = [r for r in rows if engine(r) != "recompute"] or rows
-    gaps = [gap for record in shown for gap in series(record, "samples.itl_ms")]
-    return min(gaps) / 1.2, max(gaps) * 1.2
+    found = [gap for record in shown for gap in series(record, "samples.itl_ms")]
+    found += [mark for record in shown for part in ("p50", "p99")
+              if (mark := number(record, f"latency.itl_ms.{part}"))]
+    return min(found) / 1.2, max(found) * 1.2
 
 
 def mark_quantiles(axes, record, look, p50, p99):

@@ -39,6 +39,12 @@ class TestLatency(PlotTest):
         self.assertEqual(quantiles(figure), [(1.0, 50), (1.2, 99)])
         self.assertEqual(key(figure), ["fp16: p50 1.00, p99 1.20 (n = 510)"])
 
+    def test_a_p99_beyond_the_median_round_is_in_view(self):
+        row = record("contiguous/f16")
+        row["latency"]["itl_ms"]["p99"] = 50.0
+        low, high = latency.plot_latency([row]).axes[0].get_xlim()
+        self.assertTrue(low < 1 and 50 < high, (low, high))
+
     def test_no_p99_of_few_gaps(self):
         row = record("contiguous/f16", generated=100)
         figure = latency.plot_latency([row])
