@@ -8,7 +8,7 @@ import labels
 import style
 import words
 from estimates import exponent
-from records import (by_engine, context, contexts, engine, fullest, get, interval, number,
+from records import (by_engine, context, contexts, engine, fullest, get, interval, names, number,
                      one_length_each, positions_seen, series, timed_names)
 
 GROWTH_TOKENS = 64  # a shorter run says little about how its time grows
@@ -198,7 +198,7 @@ def weights_dominate_below(record):
 
 def mark_weights(axes, rows):
     """Says below which context a step reads more bytes of weights than of the cache."""
-    called = timed_names(rows)
+    called = names(rows)
     own = {name: weights_dominate_below(one[-1]) for name, one in by_engine(rows).items()}
     own = {name: at for name, at in own.items() if at is not None}
     if not own:
