@@ -153,10 +153,16 @@ def parse(arguments):
     parser.add_argument("-o", "--output", metavar="DIR",
                         help="default: plots/ in the first RUN, or beside the first file; pictures "
                         "of an earlier start that lie there are removed")
+    parser.add_argument("--clear", action="store_true",
+                        help="only remove pictures of an earlier start from -o DIR")
     parser.add_argument("--compare", metavar="FILE", help="draw this comparison of BASE and NEW")
     parser.add_argument("--all", action="store_true",
                         help=f"more than {MOST_PICTURES} pictures of a plot")
     options = parser.parse_args(arguments)
+    if options.clear:
+        if options.output is None or options.runs:
+            parser.error("--clear needs -o DIR, and no RUN")
+        return options
     if options.compare is None and not options.runs:
         parser.error("no RUN given: name the folder of a run, or a file of records")
     if options.compare is not None and len(options.runs) not in (0, 2):
@@ -166,6 +172,9 @@ def parse(arguments):
 
 def run(options):
     """The exit code."""
+    if options.clear:
+        remove_earlier(options.output)
+        return 0
     first = (options.runs or [options.compare])[0]
     base = first if os.path.isdir(first) else os.path.dirname(first) or "."
     folder = options.output or os.path.join(base, "plots")

@@ -31,10 +31,10 @@ std::string rest_without_length(const Json& record) {
 
 // ---- What tells settings apart ----
 
-// Follow from the engine or other keys, or are said elsewhere.
-constexpr std::string_view kSilentKeys[] = {"engine",   "preset",  "gate",
-                                            "kv_heads", "level",   "prompt_len",
-                                            "gen_len",  "seq_len", "max_seq_len"};
+// Follow from the engine, the model or other keys, or are said elsewhere.
+constexpr std::string_view kSilentKeys[] = {
+    "engine",  "preset",      "kv_heads",  "level",       "prompt_len", "gen_len",
+    "seq_len", "max_seq_len", "rope.dims", "source.kind", "source.name"};
 // Of no consequence for the attention alone.
 constexpr std::string_view kStepKeys[] = {"layers", "d_model", "ffn",
                                           "vocab",  "weights", "context"};

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <regex>
+#include <system_error>
 #include <vector>
 
 #include "bench/record/whole_file.h"
@@ -99,15 +99,15 @@ std::optional<std::string> plotting_python() {
   return std::nullopt;
 }
 
-void remove_plots(const std::string& folder) {
-  static const std::regex ours(R"([a-z_]+(-[0-9]+)?\.(png|svg)|settings\.txt|comparison\.json)");
-  if (!fs::is_directory(folder)) return;
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (std::regex_match(entry.path().filename().string(), ours)) found.push_back(entry.path());
-  }
-  for (const fs::path& file : found) fs::remove(file);
-  if (fs::is_empty(folder)) fs::remove(folder);
+std::string remove_plots(const std::string& folder) {
+  if (!fs::is_directory(folder)) return "";
+  const Plotter plotter = find_plotter();  // the one who knows which files are its own
+  const std::string problem =
+      plotter.missing.empty() ? run(plotter, {"--clear", "-o", folder}) : plotter.missing;
+  if (!problem.empty()) return fmt::format("{}: its pictures are of an earlier start", folder);
+  std::error_code not_empty;
+  fs::remove(folder, not_empty);
+  return "";
 }
 
 std::string draw_plots(const std::vector<std::string>& runs, const std::string& folder) {

@@ -10,9 +10,9 @@ namespace kvmark {
 // The Python that has matplotlib; nothing where there is none.
 std::optional<std::string> plotting_python();
 
-// Removes from a folder what the functions below leave there (all files with names like that of a
-// picture), and the folder where nothing else is in it.
-void remove_plots(const std::string& folder);
+// Removes from a folder the pictures that draw_plots() left there, and the folder where nothing
+// else is in it. Returns "", or that they stay (what draws them is not there).
+std::string remove_plots(const std::string& folder);
 
 // Draws the plots of runs (folders, or files of records) into a folder, in place of earlier ones;
 // the script names on stderr what it wrote. Returns "", or that some could not be drawn, or why

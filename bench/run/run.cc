@@ -225,7 +225,7 @@ ExitCode run(const RunRequest& request, std::ostream& out, std::ostream& err) {
   if (!folder.warning.empty()) err << "kvmark: " << folder.warning << std::endl;
   drop_cases(plans, [&](const std::string& id) { return folder.ended.count(id) > 0; });
   // Until there are new ones: an interrupted run has none, nor has one with --no-report.
-  if (request.resume && !case_ids_of(plans).empty()) remove_report(report_of(folder));
+  if (request.resume && !case_ids_of(plans).empty()) remove_report(report_of(folder), err);
 
   Run all(std::move(plans), folder, request.worker, err);
   try {

@@ -80,9 +80,10 @@ void write_report(const ReportRequest& request, std::ostream& err) {
   if (!problem.empty()) err << "kvmark: " << problem << std::endl;
 }
 
-void remove_report(const ReportRequest& request) {
+void remove_report(const ReportRequest& request, std::ostream& err) {
   std::filesystem::remove(request.page);
-  remove_plots(request.plots);
+  const std::string problem = remove_plots(request.plots);
+  if (!problem.empty()) err << "kvmark: " << problem << std::endl;
 }
 
 }  // namespace kvmark

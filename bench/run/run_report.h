@@ -21,7 +21,7 @@ struct ReportRequest {
 void write_report(const ReportRequest& request, std::ostream& err);
 
 // Removes the page and the plots that an earlier write_report() left, as they no longer agree with
-// the records.
-void remove_report(const ReportRequest& request);
+// the records; says on `err` what had to stay.
+void remove_report(const ReportRequest& request, std::ostream& err);
 
 }  // namespace kvmark
