@@ -22,7 +22,7 @@ test:
 
 # Opens pages of reports in headless Chromium and uses them.
 browser:
-	@scripts/setup.sh build browser
+	@scripts/setup.sh build browser plot
 	@scripts/build.sh release kvmark
 	@tests/browser/run.py --kvmark build/bin/kvmark
 

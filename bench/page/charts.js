@@ -2,12 +2,11 @@
 kvmark.charts = (() => {
   "use strict";
 
-  const {data, metrics, titleWithUnit, plural, distinct, el, byId, refill, choice, checkbox} =
-      kvmark;
+  const {data, metrics, titleWithUnit, plural, distinct} = kvmark;
+  const {el, byId, refill, choice, checkbox} = kvmark;
   const {counted, axisNames, axisOf, nameOf, makers} = kvmark.views;
 
   const ALL = "all";
-  const GROWTH_TOKENS = 64;  // fewer say little about how the time grows
   const KLD = "accuracy.loss.kld_mean", ATTENTION_ERROR = "accuracy.loss.attend_rel_rms";
 
   // What each view can be asked: logarithmic axes, and whether it shows one context at a time.
@@ -34,7 +33,7 @@ kvmark.charts = (() => {
   const VIEWS = [
     {
       title: "time against tokens",
-      when: (rows) => rows.some((row) => row.cumulative?.tokens.at(-1) >= GROWTH_TOKENS),
+      when: (rows) => rows.some((row) => row.cumulative?.tokens.at(-1) >= data.growth_tokens),
       set: {view: "growth", xlog: true, ylog: true}
     },
     {
@@ -270,8 +269,9 @@ kvmark.charts = (() => {
     const button = (id, title, names) =>
         el("button", {type: "button", id, class: "small", onclick: () => show(names)}, title);
     return [
-      el("legend", {}, "Engines"), ...boxes, button("engines-all", "all", engines),
-      button("engines-none", "none", [])
+      el("legend", {}, "Engines"), ...boxes,
+      el("span", {class: "pair"}, button("engines-all", "all", engines),
+          button("engines-none", "none", []))
     ];
   }
 

@@ -3,7 +3,7 @@
 kvmark.comparison = (() => {
   "use strict";
 
-  const {data, figure, number, metrics, text, plural, el, byId, checkbox, NOTHING} = kvmark;
+  const {data, text, plural, el, byId, checkbox} = kvmark;
 
   // Told apart by a mark and a word as well as by colour; the worst first.
   const VERDICTS = {
@@ -15,41 +15,16 @@ kvmark.comparison = (() => {
   };
   const ORDER = Object.keys(VERDICTS);
 
-  // A sign that is always there, and per cent: "+13.6 %".
-  function percent(part) {
-    if (!Number.isFinite(part)) return NOTHING;
-    const size = Math.abs(100 * part);
-    return `${part < 0 ? "−" : "+"}${size < 10 ? size.toFixed(2) : size.toFixed(1)} %`;
-  }
-
   function verdictCell(verdict) {
     return el("td", {class: `text verdict ${verdict}`}, `${VERDICTS[verdict] ?? "?"} ${verdict}`);
   }
 
-  function changeText({change, change_interval: interval}) {
-    const ends = interval ? ` [${percent(interval[0])}, ${percent(interval[1])}]` : "";
-    return percent(change ?? NaN) + ends;
-  }
-
-  // A figure may be absent, and its metric unknown to this program.
-  function side(found, value) {
-    if (value === null || value === undefined) return NOTHING;
-    const {unit} = found, known = metrics.get(found.metric) ?? {unit};
-    return known.unit === "bytes" ? figure(known, value)
-                                  : `${number(value)}${unit ? ` ${unit}` : ""}`;
-  }
-
-  function thresholdText({threshold}) {
-    if (threshold === null || threshold === undefined) return NOTHING;
-    return threshold === 0 ? "any" : `${number(100 * threshold)} %`;
-  }
-
   function metricRow(one, found) {
-    const cells =
-        [side(found, found.base), side(found, found.new), changeText(found), thresholdText(found)];
+    const cells = [found.base_text, found.new_text, found.change_text, found.threshold_text];
     return el("tr", {}, el("th", {scope: "row", class: "name"}, one.label),
         el("td", {class: "text"}, found.title), verdictCell(found.verdict),
-        ...cells.map((cell) => el("td", {}, cell)), el("td", {class: "text note"}, found.note));
+        ...cells.map((cell) => el("td", {}, text(cell))),
+        el("td", {class: "text note"}, found.note));
   }
 
   // The metrics of all cases with these verdicts, the worst first; cases stay in order.

@@ -3,7 +3,18 @@
 const kvmark = (() => {
   "use strict";
 
+  // Where figures have the same title, the parts of their paths that differ tell them apart.
+  function toldApart(figures) {
+    return figures.map((figure) => {
+      const alike = figures.filter((other) => other !== figure && other.title === figure.title);
+      const parts = figure.path.split(".").filter(
+          (part) => alike.some(({path}) => !path.split(".").includes(part)));
+      return parts.length > 0 ? {...figure, title: `${figure.title} (${parts.join(" ")})`} : figure;
+    });
+  }
+
   const data = JSON.parse(document.getElementById("kvmark-data").textContent);
+  data.metrics = toldApart(data.metrics);
   const metrics = new Map(data.metrics.map((metric) => [metric.path, metric]));
   const settings = new Map(data.settings.map((setting) => [setting.key, setting]));
 
@@ -71,6 +82,10 @@ const kvmark = (() => {
     return `${count} ${noun}${count === 1 ? "" : "s"}`;
   }
 
+  function distinct(values) {
+    return [...new Set(values)];
+  }
+
   // "A", "A and B", "A, B and C".
   function listed(names) {
     if (names.length < 2) return names.join("");
@@ -79,7 +94,7 @@ const kvmark = (() => {
 
   // ---- Rows ----
 
-  const ENGINE_KEYS = ["engine", "preset", "gate"];
+  const ENGINE_KEYS = ["engine", "preset"];
   const LENGTH_KEYS = ["prompt_len", "gen_len", "seq_len", "max_seq_len"];
 
   // The case without some keys, as text: equal for rows that are equal otherwise.
@@ -88,15 +103,34 @@ const kvmark = (() => {
     return JSON.stringify(rest.sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  function distinct(values) {
-    return [...new Set(values)];
-  }
-
   // Keys of the case, but for `keys`, that differ between rows.
   function varyingKeys(rows, ...keys) {
     const all = distinct(rows.flatMap((row) => Object.keys(row.case)));
     return all.filter((key) => !keys.includes(key) &&
             distinct(rows.map((row) => row.case[key] ?? null)).length > 1);
+  }
+
+  // The level of attention has no weights, so that a plan may let the number of layers follow the
+  // context: rows of one group then differ in it.
+  function isAttention(row) {
+    return row.case.level === "attention";
+  }
+
+  function layersDiffer(rows) {
+    return distinct(rows.map((row) => row.case.layers)).length > 1;
+  }
+
+  const groupsOfManyLayers =
+      data.groups.map((_, group) => layersDiffer(
+                          data.rows.filter((row) => isAttention(row) && row.group === group)));
+
+  function layersFollow(row) {
+    return isAttention(row) && groupsOfManyLayers[row.group];
+  }
+
+  // What a reader must know beside the figures of a row.
+  function remarks(row) {
+    return row.generic ? [...row.doubts, "generic kernel"] : row.doubts;
   }
 
   // Where two settings have the same title, the key tells them apart.
@@ -201,6 +235,10 @@ const kvmark = (() => {
     caseWithout,
     distinct,
     varyingKeys,
+    isAttention,
+    layersDiffer,
+    layersFollow,
+    remarks,
     settingTitle,
     runName,
     runMark,

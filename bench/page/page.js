@@ -9,7 +9,10 @@
   function environmentValue(name) {
     const entry =
         data.environment.find(({what}) => what.toLowerCase().replace(/^env\./, "") === name);
-    return entry ? entry.values.map(text).join(" / ") : null;
+    if (!entry) return null;
+    // A row that was skipped knows nothing of the machine.
+    const known = entry.values.filter((value) => value !== "unknown");
+    return (known.length > 0 ? known : entry.values).map(text).join(" / ");
   }
 
   function machineText() {

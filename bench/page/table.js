@@ -3,34 +3,22 @@
 kvmark.table = (() => {
   "use strict";
 
-  const {
-    data,
-    metrics,
-    figure,
-    intervalText,
-    text,
-    distinct,
-    plural,
-    el,
-    byId,
-    refill,
-    choice,
-    checkbox
-  } = kvmark;
+  const {data, metrics, figure, intervalText, text, distinct, plural} = kvmark;
+  const {el, byId, refill, choice, checkbox} = kvmark;
 
   const SHOWN_SETTINGS = ["model", "level", "heads", "kv_heads", "batch", "threads", "pool_order"];
   const SHOWN_METRICS = [
-    "throughput.decode_tok_per_s", "latency.tpot_ms.p50", "latency.itl_ms.p99",
-    "latency.attend_ms.p50", "memory.kv_reserved_bytes", "memory.kv_bytes_per_token",
-    "work.bandwidth_fraction", "accuracy.loss.kld_mean", "accuracy.loss.attend_rel_rms",
-    "counters.instructions_per_step"
+    "latency.tpot_ms.p50", "throughput.decode_tok_per_s", "memory.kv_reserved_bytes",
+    "memory.kv_bytes_per_token", "work.bandwidth_fraction", "accuracy.loss.kld_mean",
+    "accuracy.loss.attend_rel_rms", "counters.instructions_per_step"
   ];
 
   const MARKS = {ok: "✓", failed: "✗", skipped: "–", invalid: "!"};
 
   function doubtMark(row) {
-    if (row.doubts.length === 0) return null;
-    const words = `doubtful: ${row.doubts.join("; ")}`;
+    const remarks = kvmark.remarks(row);
+    if (remarks.length === 0) return null;
+    const words = `doubtful: ${remarks.join("; ")}`;
     return el("span", {class: "doubt", title: words, role: "img", "aria-label": words}, " ⚠\uFE0E");
   }
 
@@ -79,7 +67,7 @@ kvmark.table = (() => {
   // What stands beside the figures: why they miss a gate, what disturbed them.
   function notesOf(row) {
     const reason = row.reason && (row.counts || !shownColumns().some(({metric}) => metric));
-    return [...(reason ? [row.reason] : []), ...row.doubts].join("; ");
+    return [...(reason ? [row.reason] : []), ...kvmark.remarks(row)].join("; ");
   }
 
   const varying = kvmark.varyingKeys(data.rows, ...kvmark.ENGINE_KEYS);
@@ -131,12 +119,12 @@ kvmark.table = (() => {
 
   // ---- Rows ----
 
-  const haystacks =
-      data.rows.map((row) => [row.name, row.label, row.engine, row.status, row.reason,
-                        kvmark.runName(row.run), data.groups[row.group]?.heading, ...row.doubts]
-                                 .filter(Boolean)
-                                 .join(" ")
-                                 .toLowerCase());
+  const haystacks = data.rows.map(
+      (row) => [row.name, row.label, row.engine, row.status, row.reason, kvmark.runName(row.run),
+          data.groups[row.group]?.heading, ...kvmark.remarks(row)]
+                   .filter(Boolean)
+                   .join(" ")
+                   .toLowerCase());
 
   function wantedRows() {
     return data.rows.filter((row, i) => (state.status === "all" || row.status === state.status) &&

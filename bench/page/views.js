@@ -30,7 +30,7 @@ kvmark.views = (() => {
   function rowLines(row) {
     const rounds = row.rounds ? [plural(row.rounds, "round")] : [];
     const miss = row.status === "ok" ? [] : [`${row.status}: ${text(row.reason)}`];
-    return [...rounds, ...miss, ...row.doubts.map((doubt) => `doubt: ${doubt}`)];
+    return [...rounds, ...miss, ...kvmark.remarks(row).map((remark) => `doubt: ${remark}`)];
   }
 
   function headOf(row) {
@@ -65,12 +65,24 @@ kvmark.views = (() => {
     return {name: title, title, of: (row) => row.case[name], keys, own: [name]};
   }
 
+  // What goes with a model's name is no axis: along it there is one place only.
+  function followsModel(key) {
+    const models = kvmark.distinct(counted.map((row) => row.case.model));
+    return models.every(
+        (model) =>
+            kvmark
+                .distinct(
+                    counted.filter((row) => row.case.model === model).map((row) => row.case[key]))
+                .length === 1);
+  }
+
   // Names of the axes: settings that differ between rows, and metrics. "context" is how much a row
-  // has seen, never the most that its model can.
+  // has seen, never the most that its model can; parts of objects, like rope.dims, follow others.
   function axisNames() {
     const numeric =
         kvmark.varyingKeys(counted, ...kvmark.ENGINE_KEYS, ...kvmark.LENGTH_KEYS, "context")
-            .filter((key) => counted.every((row) => typeof (row.case[key] ?? 0) === "number"));
+            .filter((key) => counted.every((row) => typeof (row.case[key] ?? 0) === "number"))
+            .filter((key) => !key.includes(".") && !followsModel(key));
     const several = kvmark.distinct(counted.map((row) => row.context)).length > 1;
     return {
       settings: [...(several ? ["context"] : []), ...numeric],
@@ -78,11 +90,30 @@ kvmark.views = (() => {
     };
   }
 
-  // Bytes are drawn in the binary unit of the largest.
-  function inUnits(axis, rows) {
-    if (axis.metric?.unit !== "bytes") return {title: axis.title, size: 1};
-    const {unit, size} = byteUnit(Math.max(...rows.map(axis.of)));
-    return {title: `${axis.title} (${unit})`, size};
+  // ---- How an axis is drawn ----
+
+  const GROWS_WITH_LAYERS = ["ms", "bytes", "FLOP"];
+
+  // Attention of different numbers of layers is compared a layer.
+  function isPerLayer({metric}, rows) {
+    return GROWS_WITH_LAYERS.includes(metric?.unit) && rows.every(kvmark.isAttention) &&
+        kvmark.layersDiffer(rows);
+  }
+
+  // {name, title, at, ends} for some rows: `at` gives the place of a row as it is drawn, `ends`
+  // those of its interval, null without one. Bytes are drawn in the binary unit of the largest.
+  function drawn(axis, rows) {
+    const perLayer = isPerLayer(axis, rows), isBytes = axis.metric?.unit === "bytes";
+    const layers = (row) => perLayer ? row.case.layers : 1;
+    const largest = Math.max(...rows.map((row) => axis.of(row) / layers(row)));
+    const {unit, size} = isBytes ? byteUnit(largest) : {unit: axis.metric?.unit, size: 1};
+    const scaled = (row, value) => value / layers(row) / size;
+    return {
+      name: perLayer ? `${axis.name} a layer` : axis.name,
+      title: unit ? `${axis.name} (${unit}${perLayer ? " a layer" : ""})` : axis.title,
+      at: (row) => scaled(row, axis.of(row)),
+      ends: (row) => row.intervals[axis.path]?.map((end) => scaled(row, end))
+    };
   }
 
   // ---- Rows → series ----
@@ -122,10 +153,13 @@ kvmark.views = (() => {
         .map((engine) => ({engine, rows: rows.filter((row) => row.engine === engine)}));
   }
 
-  // The interval of a metric on an axis, under the names that the error bars look for.
-  function interval(row, axis, size, low, high) {
-    const found = axis.path && row.intervals[axis.path];
-    return found ? {[low]: found[0] / size, [high]: found[1] / size} : {};
+  // Where a row is drawn along an axis, "x" or "y", under the names that the error bars look for.
+  function place(row, name, axis) {
+    const ends = axis.ends(row);
+    return {
+      [name]: axis.at(row),
+      ...(ends ? {[`${name}lo`]: ends[0], [`${name}hi`]: ends[1]} : {})
+    };
   }
 
   // ---- Views ----
@@ -136,16 +170,16 @@ kvmark.views = (() => {
     const x = axisOf(xName), y = axisOf(yName);
     const placed = rows.filter((row) => Number.isFinite(x.of(row)) && Number.isFinite(y.of(row)) &&
             (!xlog || x.of(row) > 0) && (!ylog || y.of(row) > 0));
-    const xUnit = inUnits(x, placed), yUnit = inUnits(y, placed);
+    const across = drawn(x, placed), up = drawn(y, placed);
+    const layers = isPerLayer(x, placed) || isPerLayer(y, placed);
     const point = (row) => ({
-      x: x.of(row) / xUnit.size,
-      y: y.of(row) / yUnit.size,
-      ...interval(row, x, xUnit.size, "xlo", "xhi"),
-      ...interval(row, y, yUnit.size, "ylo", "yhi"),
+      ...place(row, "x", across),
+      ...place(row, "y", up),
       head: headOf(row),
       tip: [
         ...metricLines(row, yName), ...(x.path && xName !== yName ? metricLines(row, xName) : []),
-        ...(x.path || xName === "context" ? [] : [`${x.title} ${x.of(row)}`]), ...rowLines(row)
+        ...(x.path || xName === "context" ? [] : [`${x.title} ${x.of(row)}`]),
+        ...(layers ? [`of ${plural(row.case.layers, "layer")}`] : []), ...rowLines(row)
       ],
     });
     const series = byEngine(placed).flatMap(({engine, rows: own}) => {
@@ -160,10 +194,10 @@ kvmark.views = (() => {
     });
     const at = x.path ? null : kvmark.distinct(placed.map(x.of)).sort((a, b) => a - b);
     return {
-      title: `${y.name} against ${x.name}`,
+      title: `${up.name} against ${across.name}`,
       left: rows.length - placed.length,
-      x: {title: xUnit.title, log: xlog, at},
-      y: {title: yUnit.title, log: ylog},
+      x: {title: across.title, log: xlog, at},
+      y: {title: up.title, log: ylog},
       series
     };
   }
@@ -173,21 +207,20 @@ kvmark.views = (() => {
     const axis = axisOf(yName);
     const placed =
         rows.filter((row) => Number.isFinite(axis.of(row)) && (!ylog || axis.of(row) > 0));
-    const {title, size} = inUnits(axis, placed);
+    const along = drawn(axis, placed);
     const name = (row) => nameOf(row) + (severalRuns ? `, ${kvmark.runMark(row.run)}` : "");
     const points = placed.map((row, i) => ({
-      x: axis.of(row) / size,
+      ...place(row, "x", along),
       y: i,
-      ...interval(row, axis, size, "xlo", "xhi"),
       engine: row.engine,
       head: headOf(row),
       tip: [...metricLines(row, yName), ...rowLines(row)],
     }));
     return {
-      title: `${axis.name}, by engine`,
+      title: `${along.name}, by engine`,
       bars: true,
       left: rows.length - placed.length,
-      x: {title, log: ylog},
+      x: {title: along.title, log: ylog},
       y: {labels: placed.map(name)},
       series: [{name: axis.title, engine: "", points}]
     };

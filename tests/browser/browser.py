@@ -145,6 +145,10 @@ class PageTest(unittest.TestCase):
         return self.js("""const {x, y} = Chart.getChart('chart').scales;
                           return [x.type, y.type];""")
 
+    def axis_titles(self):
+        return self.js("""const {x, y} = Chart.getChart('chart').options.scales;
+                          return [x.title.text, y.title.text];""")
+
     # ---- What went wrong ----
 
     def requests(self):

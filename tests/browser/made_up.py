@@ -41,6 +41,7 @@ def row(engine, context, batch=1, run=0, slower=1.0):
         "label": label, "engine": engine, "layout": layout, "format": format_,
         "name": f"{engine} made-up model at {context}+64", "context": context,
         "status": "ok", "reason": None, "counts": True, "doubts": [], "rounds": 7,
+        "turn": "made-up group", "generic": False,
         "case": {"engine": engine, "preset": PRESETS.get(engine), "model": "made-up",
                  "level": "model", "device": "cpu", "layers": 4, "heads": 8, "kv_heads": 2,
                  "head_dim": 64, "prompt_len": context, "gen_len": 64, "seq_len": context + 64,
@@ -107,14 +108,16 @@ def page(**changes):
                      for key in SETTINGS],
         "groups": [{"heading": "made-up · level model · batch 1"},
                    {"heading": "made-up · level model · batch 4"}],
-        "rows": rows(), "comparison": None, **changes,
+        "rows": rows(), "comparison": None, "growth_tokens": 64, **changes,
     }
 
 
 def metric(path, title, unit, verdict, base, new, **changes):
+    """A metric of a case; its texts are the program's, and told apart from the figures."""
+    texts = {f"{name}_text": f"{title} {name}" for name in ("base", "new", "change", "threshold")}
     return {"metric": path, "title": title, "unit": unit, "verdict": verdict, "base": base,
             "new": new, "change": new / base - 1, "change_interval": None,
-            "threshold": None, "note": "", **changes}
+            "threshold": None, "note": "", **texts, **changes}
 
 
 def judged(before, after, verdict):
@@ -128,7 +131,8 @@ def judged(before, after, verdict):
         "metrics": [metric(time, "TPOT p50", "ms", verdict, base[time], new[time], threshold=0.1,
                            change_interval=[change - 0.05, change + 0.05],
                            note="3σ of 12 earlier runs"),
-                    metric(size, "KV live", "bytes", "same", base[size], new[size], threshold=0)],
+                    metric(size, "KV live", "bytes", "same", base[size], new[size], threshold=0,
+                           change_text="")],
     }
 
 

@@ -3,6 +3,7 @@
 import html
 import json
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -10,8 +11,8 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 KVMARK = None  # the program; without it only pages of made-up data are opened
 
 # In the order in which the program joins them.
-SCRIPTS = ("data.js", "questions.js", "chart_parts.js", "views.js", "charts.js", "table.js",
-           "comparison.js", "page.js")
+SCRIPTS = re.findall(r"bench/page/(\S+\.js)",
+                     (SOURCE / "CMakeLists.txt").read_text(encoding="utf-8"))
 CHART_JS = pathlib.Path("/usr/share/javascript/chart.js/chart.min.js")  # of libjs-chart.js
 
 

@@ -4,6 +4,7 @@ from selenium.webdriver.common.keys import Keys
 
 import made_up
 from browser import PageTest
+from pages import assembled
 
 
 class ChartTest(PageTest):
@@ -74,3 +75,41 @@ class ChartTest(PageTest):
     def test_zero_on_a_logarithmic_axis_is_left_out_and_said(self):
         self.show_view("loss against bits")
         self.assertIn("rows with no figure, or none above 0,", self.find("#chart-note").text)
+
+    def test_attention_of_different_layers_is_drawn_a_layer(self):
+        rows = [made_up.row("contiguous/f32", context) for context in (1024, 8192)]
+        for row, layers in zip(rows, (32, 4)):
+            row["case"].update(level="attention", layers=layers)
+            row["values"].update({"latency.attend_ms.p50": 16.0,
+                                  "memory.kv_reserved_bytes": 64 * made_up.MIB})
+            row["intervals"]["latency.attend_ms.p50"] = [12, 20]
+        self.open(assembled(made_up.page(rows=rows)))
+        self.show_view("attention time against context")
+        self.assertEqual(len(self.series()), 1)
+        self.assertEqual([(p["x"], p["ylo"], p["y"], p["yhi"]) for p in self.series()[0]["data"]],
+                         [(1024, 0.375, 0.5, 0.625), (8192, 3, 4, 5)])
+        self.assertEqual(self.axis_titles(), ["context (tokens)", "attention p50 (ms a layer)"])
+        self.assertEqual(self.find("#chart-title").text, "attention p50 a layer against context")
+        lines = self.hover(0, 0)
+        self.assertIn("attention p50: 16 ms", lines)
+        self.assertIn("of 32 layers", lines)
+        self.show_view("KV bytes against context")
+        self.assertEqual([p["y"] for p in self.series()[0]["data"]], [2, 16])
+        self.assertEqual(self.axis_titles()[1], "KV reserved (MiB a layer)")
+
+    def test_as_many_layers_everywhere_are_drawn_as_they_are(self):
+        self.show_view("KV bytes against context")
+        self.assertEqual(self.axis_titles()[1], "KV reserved (MiB)")
+
+    def test_generic_kernels_are_named(self):
+        rows = [made_up.row("contiguous/f16", context) for context in (1024, 8192)]
+        rows[0]["generic"] = True
+        self.open(assembled(made_up.page(rows=rows)))
+        self.show_view("attention time against context")
+        self.assertIn("doubt: generic kernel", self.hover(0, 0))
+        self.assertNotIn("doubt: generic kernel", self.hover(0, 1))
+
+    def test_growth_is_offered_from_enough_tokens_on(self):
+        self.assertIn("time against tokens", self.texts("#views button"))
+        self.open(assembled(made_up.page(growth_tokens=65)))
+        self.assertNotIn("time against tokens", self.texts("#views button"))

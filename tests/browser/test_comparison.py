@@ -13,7 +13,8 @@ class ComparisonTest(PageTest):
                       self.find("#comparison-body").text)
         rows = self.texts("#comparison-table tbody tr")
         self.assertEqual(len(rows), 3)
-        self.assertIn("✗ worse8.250 ms10.31 ms+25.0 % [+20.0 %, +30.0 %]10 %3σ of 12", rows[0])
+        self.assertIn("✗ worseTPOT p50 baseTPOT p50 newTPOT p50 changeTPOT p50 threshold3σ of 12",
+                      rows[0])
         self.assertIn("? undecided", rows[1])
         self.assertIn("✓ better", rows[2])
         items = self.texts("#comparison li")
@@ -22,7 +23,10 @@ class ComparisonTest(PageTest):
         self.assertIn(f"vanished from the new side: old engine {made_up.HOSTILE}", items)
         self.assertIn("git: aaaa → bbbb", items)
         self.click("#comparison-all")
-        self.assertEqual(len(self.texts("#comparison-table tbody tr")), 10)
+        rows = self.texts("#comparison-table tbody tr")
+        self.assertEqual(len(rows), 10)
+        self.assertIn("KV live base", rows[4])
+        self.assertIn("KV live new—KV live threshold", rows[4])  # a change without a text
         self.shoot("comparison")
 
     def test_ratios_are_drawn_with_their_verdicts(self):
@@ -41,7 +45,7 @@ class ComparisonTest(PageTest):
         self.assertIn("Pale: base.", self.find("#chart-note").text)
         self.assertEqual(len(self.texts("#ranking tbody tr")), 5)
         self.choose("#ask-run", "base")
-        self.assertIn("against 3.125 ms", self.find("#answer").text)
+        self.assertIn("against 3.125 ms of int8", self.find("#answer").text)
 
     def test_widths(self):
         for width in (390, 1440):

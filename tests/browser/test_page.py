@@ -23,6 +23,24 @@ class HeadAndFootTest(PageTest):
         self.assertIn("Warning: 1 row failed", sentences[2])
         self.assertIn("load 2.8 on 2 cores", self.find("#warnings").text)
 
+    def test_rows_that_know_nothing_of_the_machine_do_not_spoil_the_head(self):
+        environment = [{"what": "cpu", "values": ["Made-up 9000", "unknown"]},
+                       {"what": "simd", "values": ["unknown"]}]
+        self.open(assembled(made_up.page(environment=environment)))
+        self.assertEqual(self.find("#machine").text, "Made-up 9000 · unknown · 2026-01-02")
+
+    def test_equal_titles_are_told_apart(self):
+        metrics = made_up.page()["metrics"]
+        for metric in metrics:
+            if metric["path"] in ("memory.kv_live_bytes", "memory.kv_reserved_bytes"):
+                metric["title"] = "KV"
+        self.open(assembled(made_up.page(metrics=metrics)))
+        own = "KV (kv_reserved_bytes)"
+        self.show_view("choose axes")
+        self.assertIn(own, self.find("#chart-y").text.split("\n"))
+        self.assertIn(own, self.find("#table thead").text)
+        self.assertEqual(self.texts("label[for='column-memory.kv_reserved_bytes']"), [f" {own}"])
+
     def test_the_page_is_all_that_is_loaded(self):
         self.assertEqual(self.requests(), [self.path.as_uri()])
         self.js("fetch('https://example.invalid/')")  # the page's own policy refuses it

@@ -5,6 +5,7 @@ from selenium.webdriver.common.keys import Keys
 
 import made_up
 from browser import PageTest
+from pages import assembled
 
 
 class TableTest(PageTest):
@@ -62,3 +63,10 @@ class TableTest(PageTest):
         marks = self.all("#table .doubt")
         self.assertEqual([m.get_attribute("aria-label") for m in marks],
                          ["doubtful: threads had to wait for a core"])
+
+    def test_generic_kernels_are_marked(self):
+        row = {**made_up.row("contiguous/f16", 1024), "generic": True}
+        self.open(assembled(made_up.page(rows=[row])))
+        self.assertEqual(self.find("#table .doubt").get_attribute("aria-label"),
+                         "doubtful: generic kernel")
+        self.assertEqual(self.texts("#table td.note"), ["generic kernel"])
