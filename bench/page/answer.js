@@ -4,7 +4,8 @@ kvmark.answer = (() => {
   "use strict";
 
   const {metrics, number, bytes, quantity, intervalText, plural, listed} = kvmark;
-  const {weightBytes, kvBytes, bytesOf, rivals, sameTurn, isDecidable} = kvmark.ranking;
+  const {weightBytes, kvBytes, bytesOf, rivals, sameTurn, speedAgainst, isDecidable} =
+      kvmark.ranking;
   const words = kvmark.engineInWords;
 
   // "f16 in one piece (contiguous/f16)": the name is what `kvmark run --engine` takes.
@@ -20,6 +21,16 @@ kvmark.answer = (() => {
 
   function valueOf(row, path) {
     return `${quantity(metrics.get(path), row.values[path])} of ${words(row)}`;
+  }
+
+  // ": 1.36 times as fast, round by round (95 % interval 1.20 to 1.52)"; "" where that is not
+  // known.
+  function speedText(first, row, path) {
+    const speed = speedAgainst(first, row, path);
+    if (!speed) return "";
+    const [low, high] = speed.interval.map((end) => end.toFixed(2));
+    return `: ${speed.ratio.toFixed(2)} times as fast, round by round (95 % interval ${low} to ` +
+        `${high})`;
   }
 
   // ---- Who comes first ----
@@ -48,7 +59,8 @@ kvmark.answer = (() => {
     const of = `${ranked.length}${limit ? ` that fit into ${limit}` : ""}`;
     return {
       lead: `${named(first)} is ${superlative(metric)} of ${limit ? "the " : ""}${of}.`,
-      figure: `${valueText(first, path)}, against ${valueOf(second, path)}`
+      figure: `${valueText(first, path)}, against ${valueOf(second, path)}` +
+          speedText(first, second, path)
     };
   }
 
@@ -58,15 +70,18 @@ kvmark.answer = (() => {
     if (!metrics.get(path).noisy) {
       return {lead: `${names} are equal${where}.`, figure: valueText(first, path)};
     }
-    const others = listed(near.map((row) => valueOf(row, path)));
+    const others = listed(near.map((row) => valueOf(row, path) + speedText(first, row, path)));
+    const why = whyUndecided(first, near, path);
     return {
       lead: `Not decided between ${names}${where}.`,
-      figure: `${words(first)} came out first with ${valueText(first, path)}, against ${others}: ` +
-          whyUndecided(first, near, path)
+      figure: `${words(first)} came out first with ${valueText(first, path)}, against ${others}` +
+          `${why && `; ${why}`}`
     };
   }
 
+  // "" where the ratios say it.
   function whyUndecided(first, near, path) {
+    if (near.every((row) => speedAgainst(first, row, path))) return "";
     if (near.every((row) => isDecidable(row, first, path))) return "the intervals overlap";
     if (!near.every((row) => sameTurn(row, first))) return "not measured side by side";
     const rounds = Math.min(...[first, ...near].map((row) => row.rounds ?? 1));

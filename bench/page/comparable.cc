@@ -210,6 +210,12 @@ std::vector<ComparableRows> comparable_rows(Records records) {
   return all;
 }
 
+std::optional<SpeedRatio> step_speed(const Json& row, const Json& other) {
+  const bool decodes = length(row, "case.gen_len") > 1;  // else its rounds are prefills
+  if (!decodes || is_generic(row) != is_generic(other)) return std::nullopt;
+  return speed_ratio(row, other);
+}
+
 bool has_no_cache(const Json& record) { return engine_name(record) == "recompute"; }
 
 }  // namespace kvmark

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/report/ratio.h"
 #include "bench/report/report.h"
 
 namespace kvmark {
@@ -42,6 +44,11 @@ struct ComparableRows {
 
 // Those with most rows first. The records must outlive them.
 std::vector<ComparableRows> comparable_rows(Records records);
+
+// How many times as fast a row's decode steps are as another's. Nothing where times say nothing of
+// the engines: one kernel is generic and the other is not, or no steps were decoded.
+std::optional<SpeedRatio> step_speed(const nlohmann::ordered_json& row,
+                                     const nlohmann::ordered_json& other);
 
 // Recomputes everything at each step and keeps nothing.
 bool has_no_cache(const nlohmann::ordered_json& record);

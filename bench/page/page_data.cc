@@ -3,22 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 
 #include "bench/compare/render.h"
-#include "bench/page/series.h"
+#include "bench/page/figures.h"
+#include "bench/page/page_rows.h"
 #include "bench/page/summary.h"
 #include "bench/record/environment.h"
 #include "bench/record/metrics.h"
 #include "bench/report/doubts.h"
 #include "bench/report/format.h"
 #include "bench/report/growth.h"
-#include "bench/report/label.h"
 #include "bench/report/legend.h"
 #include "bench/report/row.h"
 
@@ -153,48 +150,8 @@ Json warnings_json(Records rows, const Doubts& doubts) {
 
 // ---- Metrics and settings ----
 
-// A figure of the page: a number of the record, with where its interval and count stand.
-struct Figure {
-  const RecordField* field = nullptr;
-  std::string path, title;
-  std::string interval, n;  // paths; "": it has none
-};
-
-std::vector<Figure> all_figures() {
-  std::vector<Figure> figures;
-  for (const RecordField& field : record_fields()) {
-    if (field.role != FieldRole::metric) continue;
-    const std::string path(field.path);
-    if (field.type == RecordFieldType::summary) {
-      const std::string title(field.title);
-      figures.push_back({&field, path + ".p50", title + " p50", path + ".p50_ci95", path + ".n"});
-      figures.push_back({&field, path + ".p99", title + " p99", "", path + ".n"});
-    } else if (field.type == RecordFieldType::number || field.type == RecordFieldType::integer) {
-      figures.push_back({&field, path, std::string(field.title), path + "_ci95", ""});
-    }
-  }
-  return figures;
-}
-
-// Has the row that figure to show? The attention alone gives no tokens, so no rates of them.
-bool shows(const Json& row, const Figure& f) {
-  const bool has_tokens = f.field->unit != "tokens/s" || value_at(row, "case.level") == "model";
-  return has_figures(row) && has_tokens && figure(row, f.path).has_value();
-}
-
-// Those that at least one row has.
-std::vector<Figure> figures_of(Records rows) {
-  std::vector<Figure> figures = all_figures();
-  std::erase_if(figures, [&](const Figure& f) {
-    return std::none_of(rows.begin(), rows.end(), [&](const Json& row) { return shows(row, f); });
-  });
-  return figures;
-}
-
-// What a page may rank by: probes tell how much to believe of a row, not how good it is.
-std::string_view better_word(const RecordField& field) {
-  if (field.path.starts_with("probes.")) return "none";
-  switch (field.better) {
+std::string_view better_word(Better better) {
+  switch (better) {
     case Better::smaller:
       return "smaller";
     case Better::bigger:
@@ -210,9 +167,10 @@ Json metrics_json(const std::vector<Figure>& figures) {
     metrics.push_back({{"path", f.path},
                        {"title", f.title},
                        {"unit", f.field->unit},
-                       {"better", better_word(*f.field)},
+                       {"better", better_word(f.field->better)},
                        {"definition", f.field->definition},
-                       {"noisy", f.field->certainty == Certainty::noisy}});
+                       {"noisy", f.field->certainty == Certainty::noisy},
+                       {"is_choice", f.is_choice()}});
   }
   return metrics;
 }
@@ -236,105 +194,6 @@ Json settings_json(Records rows) {
     settings.push_back({{"key", key}, {"title", in_words(key)}, {"unit", ""}, {"definition", ""}});
   }
   return settings;
-}
-
-// ---- Rows ----
-
-// "values", "intervals" and "n" of a row.
-void add_figures(const Json& record, const std::vector<Figure>& figures, Json& row) {
-  Json values = Json::object(), intervals = Json::object(), counts = Json::object();
-  for (const Figure& f : figures) {
-    if (!shows(record, f)) continue;
-    values[f.path] = value_at(record, f.path);
-    if (const auto ends = interval_at(record, f.interval)) intervals[f.path] = *ends;
-    if (const Json& n = value_at(record, f.n); n.is_number()) counts[f.path] = n;
-  }
-  row["values"] = std::move(values);
-  row["intervals"] = std::move(intervals);
-  row["n"] = std::move(counts);
-}
-
-void add_series(const Json& record, Json& row) {
-  const bool counts = has_figures(record);
-  row["cumulative"] = counts ? cumulative_series(record) : Json();
-  row["itl_quantiles_ms"] = counts ? gap_quantiles(record) : Json();
-  row["timeline"] = counts ? memory_series(record) : Json();
-}
-
-Json row_json(const Json& record, const std::vector<Figure>& figures, const Doubts& doubts) {
-  const Json& reason = value_at(record, "reason");
-  const Json& rounds = value_at(record, "sampling.rounds");
-  Json row{{"id", text_of(value_at(record, "case_id"))},
-           {"label", engine_label(record)},
-           {"engine", engine_name(record)},
-           {"layout", engine_layout(record)},
-           {"format", engine_format(record)},
-           {"context", context_tokens(record)},
-           {"status", text_of(value_at(record, "status"))},
-           {"reason", reason.is_null() ? Json() : Json(text_of(reason))},
-           {"counts", has_figures(record)},
-           {"doubts", doubts.own_of(record)},
-           {"rounds", rounds.is_number() ? rounds : Json()},
-           {"turn", value_at(record, "sampling.interleaved") == true ? value_at(record, "group_run")
-                                                                     : Json()},
-           {"generic", is_generic(record)},
-           {"case", flat_case(record)}};
-  add_figures(record, figures, row);
-  add_series(record, row);
-  return row;
-}
-
-// The headings of the rows' groups. Where a plan lets the layers follow the context (at attention
-// level, for a working set of one size), its rows are one group, "4–256 layers".
-Texts page_headings(Records rows) {
-  constexpr std::array<std::string_view, 5> kLengths = {"prompt_len", "gen_len", "seq_len",
-                                                        "max_seq_len", "layers"};
-  std::map<std::string, std::map<int64_t, std::set<int64_t>>> layers;  // of groups, by context
-  const auto key_of_group = [&](const Json& row) {
-    return rest_of_case(row, {kLengths.begin(), kLengths.end()});
-  };
-  for (const Json& row : rows) {
-    layers[key_of_group(row)][context_tokens(row)].insert(length(row, "case.layers"));
-  }
-  std::vector<Json> cases;
-  for (const Json& row : rows) {
-    Json own{{"case", value_at(row, "case")}};
-    std::set<int64_t> all;
-    bool follow = value_at(row, "case.level") == "attention";
-    for (const auto& [context, of_context] : layers[key_of_group(row)]) {
-      follow &= of_context.size() == 1;
-      all.insert(of_context.begin(), of_context.end());
-    }
-    if (follow && all.size() > 1) {
-      own["case"]["layers"] = fmt::format("{}–{}", *all.begin(), *all.rbegin());
-    }
-    cases.push_back(std::move(own));
-  }
-  return headings(cases);
-}
-
-// The rows, and the headings of their groups.
-void add_rows(const PageContent& content, const std::vector<Figure>& figures, const Doubts& doubts,
-              Json& data) {
-  std::vector<const Json*> pointers;
-  for (const Json& row : content.rows) pointers.push_back(&row);
-  const Texts names = row_labels(pointers), heading_of_row = page_headings(content.rows);
-  Texts groups;
-  Json rows = Json::array();
-  size_t run = 0, left = content.runs.empty() ? 0 : content.runs.front().rows;
-  for (size_t i = 0; i < content.rows.size(); ++i) {
-    while (left == 0 && run + 1 < content.runs.size()) left = content.runs[++run].rows;
-    --left;
-    add_once(groups, heading_of_row[i]);
-    Json row = row_json(content.rows[i], figures, doubts);
-    row["run"] = run;
-    row["group"] = std::find(groups.begin(), groups.end(), heading_of_row[i]) - groups.begin();
-    row["name"] = names[i];
-    rows.push_back(std::move(row));
-  }
-  data["groups"] = Json::array();
-  for (const std::string& heading : groups) data["groups"].push_back({{"heading", heading}});
-  data["rows"] = std::move(rows);
 }
 
 }  // namespace
@@ -362,7 +221,7 @@ Json page_data(const PageContent& content) {
             {"metrics", metrics_json(figures)},
             {"settings", settings_json(content.rows)},
             {"growth_tokens", kGrowthTokens}};
-  add_rows(content, figures, doubts, data);
+  data.update(rows_json(content, figures, doubts));
   data["comparison"] = content.comparison
                            ? Json::parse(render(*content.comparison, "json", /*strict=*/false))
                            : Json();

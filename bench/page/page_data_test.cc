@@ -107,7 +107,8 @@ TEST(PageData, MetricsAreThoseOfTheTableThatARowHas) {
                   {"unit", "ms"},
                   {"better", "smaller"},
                   {"definition", field->definition},
-                  {"noisy", true}}));
+                  {"noisy", true},
+                  {"is_choice", true}}));
   EXPECT_EQ(find(data["metrics"], "path", "latency.tpot_ms.p99"), nullptr) << "seven have none";
   EXPECT_NE(find(data["metrics"], "path", "latency.itl_ms.p99"), nullptr) << "510 have one";
   EXPECT_EQ(find(data["metrics"], "path", "accuracy.loss.kld_mean"), nullptr);
@@ -157,10 +158,22 @@ TEST(PageData, TheAttentionAloneGivesNoTokens) {
   EXPECT_TRUE(data["rows"][1]["values"].contains("latency.tpot_ms.p50"));
 }
 
-TEST(PageData, ProbesAreNothingToRankBy) {
-  Json r = row("contiguous/f16", "", 1000);
+TEST(PageData, SomeMetricsAreNothingToChooseBy) {
+  Json r = measured_row("contiguous/f16");
   r["probes"]["run_delay_ms"] = 3.0;
-  EXPECT_EQ(find(data_of({r})["metrics"], "path", "probes.run_delay_ms")["better"], "none");
+  r["profile"]["ffn_ms"] = 0.5;
+  r["memory"]["weight_bytes"] = 1024;
+  r["work"]["read_ceiling_gb_per_s"] = 40.0;
+  const Json metrics = data_of({r})["metrics"];
+  for (const char* path : {"probes.run_delay_ms", "profile.ffn_ms", "memory.weight_bytes",
+                           "work.read_ceiling_gb_per_s", "accuracy.correct.rel_rms"}) {
+    EXPECT_EQ(find(metrics, "path", path)["is_choice"], false) << path;
+  }
+  for (const char* path :
+       {"latency.tpot_ms.p50", "throughput.decode_tok_per_s", "memory.kv_reserved_bytes",
+        "accuracy.loss.attend_rel_rms", "work.bandwidth_fraction"}) {
+    EXPECT_EQ(find(metrics, "path", path)["is_choice"], true) << path;
+  }
 }
 
 // ---- Rows ----
@@ -172,6 +185,29 @@ TEST(PageData, GenericKernelsAreKnown) {
   const Json data = data_of(rows);
   EXPECT_EQ(data["rows"][0]["generic"], true);
   EXPECT_EQ(data["rows"][1]["generic"], false);
+}
+
+TEST(PageData, RowsThatTookTurnsAreComparedRoundByRound) {
+  std::vector<Json> rows = {row("contiguous/f16", "", 1000), row("contiguous/f32", "", 1000),
+                            row("paged:16/f32", "", 1000)};
+  for (Json& record : rows) {
+    record["sampling"]["interleaved"] = true;
+    record["samples"]["round"] = std::vector<double>(7, 1);
+  }
+  rows[1]["samples"]["round"] = {1.5, 1.4, 1.6, 1.5, 1.5, 1.5, 1.5};
+  rows[2]["group_run"] = "another";
+  Json speeds = data_of(rows)["rows"][0]["speeds"];
+  ASSERT_EQ(speeds.size(), 1u) << "the third took no turns with it";
+  EXPECT_EQ(speeds[0],
+            Json({{"row", 1}, {"ratio", 1.5}, {"interval", {1.4, 1.6}}, {"verdict", "faster"}}));
+  speeds = data_of(rows)["rows"][1]["speeds"];
+  EXPECT_EQ(speeds[0]["verdict"], "slower");
+  rows[1]["samples"]["round"] = {1.5, 0.9, 1, 1, 1, 1, 1};
+  EXPECT_EQ(data_of(rows)["rows"][0]["speeds"][0]["verdict"], "open");
+  rows[1]["samples"]["round"] = {1.005, 1, 1, 1, 1, 1, 1};
+  EXPECT_EQ(data_of(rows)["rows"][0]["speeds"][0]["verdict"], "same");
+  rows[1]["samples"]["round"] = {1, 2, 3};
+  EXPECT_EQ(data_of(rows)["rows"][0]["speeds"], Json::array()) << "three rounds decide nothing";
 }
 
 TEST(PageData, LayersThatFollowTheContextAreOneGroup) {

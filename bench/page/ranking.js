@@ -14,7 +14,7 @@ kvmark.ranking = (() => {
 
   function rankableMetrics(rows) {
     return data.metrics.filter(
-        (metric) => metric.better !== "none" && rows.some((row) => metric.path in row.values));
+        (metric) => metric.is_choice && rows.some((row) => metric.path in row.values));
   }
 
   function defaultMetric(offered) {
@@ -91,19 +91,35 @@ kvmark.ranking = (() => {
     return a.turn === b.turn && a.turn !== null;
   }
 
+  // Figures of a decode step's time: rows that took turns are held against each other round by
+  // round, so that what disturbed the machine falls on both alike.
+  const STEP_TIMES =
+      ["latency.tpot_ms.p50", "throughput.decode_tok_per_s", "throughput.decode_tok_per_s_per_seq"];
+
+  // {ratio, interval, verdict}: how many times as fast row a is as row b; undefined where it is not
+  // known round by round, or the metric is no time of a step.
+  function speedAgainst(a, b, path) {
+    if (!STEP_TIMES.includes(path)) return undefined;
+    return a.speeds.find(({row}) => data.rows[row] === b);
+  }
+
   function isDecidable(a, b, path) {
-    return Boolean(a.intervals[path] && b.intervals[path]) && sameTurn(a, b);
+    const haveIntervals = Boolean(a.intervals[path] && b.intervals[path]) && sameTurn(a, b);
+    return haveIntervals || speedAgainst(a, b, path) !== undefined;
   }
 
   // Without an interval, or measured at another time, what is so far behind is behind all the same.
   const FAR = 2;
 
-  // The rows that the first one is not known to beat: equal ones of an exact metric; of a noisy one
-  // those whose interval overlaps, and those near it that have none or took no turns with it.
+  // The rows that the first one is not known to beat: equal ones of an exact metric; of a step's
+  // time those that it did not beat round by round; of another noisy one those whose interval
+  // overlaps, and those near it that have none or took no turns with it.
   function rivals({ranked, path}) {
     const [first, ...rest] = ranked, best = first.values[path];
     if (!metrics.get(path).noisy) return rest.filter((row) => row.values[path] === best);
     return rest.filter((row) => {
+      const speed = speedAgainst(first, row, path);
+      if (speed) return speed.verdict !== "faster";
       if (isDecidable(row, first, path)) return overlap(row.intervals[path], first.intervals[path]);
       const value = row.values[path];
       return Math.max(value, best) < FAR * Math.min(value, best);
@@ -118,6 +134,7 @@ kvmark.ranking = (() => {
     bytesOf,
     rank,
     sameTurn,
+    speedAgainst,
     isDecidable,
     rivals
   };

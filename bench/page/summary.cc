@@ -96,33 +96,18 @@ std::optional<Sentence> bytes_sentence(const ComparableRows& group) {
 
 // ---- Speed against the baseline ----
 
-constexpr double kSameSpeed = 0.01;  // so little is no difference to a user, decided or not
-
 struct Judged {
   std::string name;
   SpeedRatio speed;
 
-  bool is_same() const {
-    return speed.interval && (*speed.interval)[0] >= 1 - kSameSpeed &&
-           (*speed.interval)[1] <= 1 + kSameSpeed;
-  }
-  bool is_faster() const { return speed.interval && !is_same() && (*speed.interval)[0] > 1; }
-  bool is_slower() const { return speed.interval && !is_same() && (*speed.interval)[1] < 1; }
-  bool is_decided() const { return is_faster() || is_slower(); }
+  SpeedVerdict verdict() const { return verdict_of(speed); }
 };
-
-// Rows whose times say something about their engines: of the same steps, by kernels of one kind.
-std::optional<SpeedRatio> told_ratio(const Json& row, const Json& other) {
-  const bool decodes = length(row, "case.gen_len") > 1;  // else its rounds are prefills
-  if (!decodes || is_generic(row) != is_generic(other)) return std::nullopt;
-  return speed_ratio(row, other);
-}
 
 // Against the baseline of the same execution, where there is one.
 std::optional<Judged> judged(const ComparableRows& group, const Point& point, const Json& row) {
   const Json* base = first_beside(
       point.rows, row, [&](const Json& other) { return engine_name(other) == group.baseline; });
-  const auto speed = base ? told_ratio(row, *base) : std::nullopt;
+  const auto speed = base ? step_speed(row, *base) : std::nullopt;
   return speed ? std::optional(Judged{group.name_of(row), *speed}) : std::nullopt;
 }
 
@@ -195,11 +180,20 @@ std::vector<Sentence> speed_sentences(const ComparableRows& group) {
   for (const Json* row : group.spoken_of(point)) {
     const auto engine = judged(group, point, *row);
     if (!engine) continue;
-    (engine->is_decided()     ? decided
-     : engine->is_same()      ? same
-     : engine->speed.interval ? open
-                              : rough)
-        .push_back(*engine);
+    switch (engine->verdict()) {
+      case SpeedVerdict::faster:
+      case SpeedVerdict::slower:
+        decided.push_back(*engine);
+        break;
+      case SpeedVerdict::same:
+        same.push_back(*engine);
+        break;
+      case SpeedVerdict::open:
+        open.push_back(*engine);
+        break;
+      case SpeedVerdict::rough:
+        rough.push_back(*engine);
+    }
   }
   std::vector<Sentence> sentences;
   const auto add = [&](std::vector<Judged>& engines, auto sentence_of) {
@@ -233,7 +227,7 @@ std::optional<Payoff> payoff_of(const ComparableRows& group, const std::string& 
     const Json* row = point.last_of(engine);
     const auto at_point = row ? judged(group, point, *row) : std::nullopt;
     if (!at_point) continue;  // not measured there
-    if (at_point->is_faster()) {
+    if (at_point->verdict() == SpeedVerdict::faster) {
       fast.push_back(point.context);
     } else {
       slow_until = point.context;
@@ -355,9 +349,10 @@ constexpr double kFarBehind = 2;
 Sentence recompute_step(const Judged& cached) {
   const SpeedRatio& speed = cached.speed;
   if (speed.interval) {
-    const Kind kind = cached.is_faster() || cached.is_slower() ? Kind::fact : Kind::undecided;
-    return {kind, fmt::format("a step took {} times as long (95 % interval {})",
-                              times_text(speed.ratio), interval_text(*speed.interval))};
+    const bool is_open = cached.verdict() == SpeedVerdict::open;
+    return {is_open ? Kind::undecided : Kind::fact,
+            fmt::format("a step took {} times as long (95 % interval {})", times_text(speed.ratio),
+                        interval_text(*speed.interval))};
   }
   return {speed.ratio >= kFarBehind ? Kind::fact : Kind::undecided,
           fmt::format("a step took about {} times as long ({}: no interval)",
@@ -373,7 +368,7 @@ std::optional<Sentence> recompute_sentence(const ComparableRows& group) {
         slow ? first_beside(point->rows, *slow,
                             [&](const Json& other) { return engine_name(other) == group.baseline; })
              : nullptr;
-    const auto speed = cached ? told_ratio(*cached, *slow) : std::nullopt;
+    const auto speed = cached ? step_speed(*cached, *slow) : std::nullopt;
     const auto slow_ms = figure(slow, kWholeRun), cached_ms = figure(cached, kWholeRun);
     if (!speed || !slow_ms || !cached_ms) continue;
     const Sentence step = recompute_step({group.name_of(*cached), *speed});

@@ -16,6 +16,14 @@ bool took_turns(const Json& a, const Json& b) {
 
 }  // namespace
 
+SpeedVerdict verdict_of(const SpeedRatio& speed) {
+  if (!speed.interval) return SpeedVerdict::rough;
+  const auto [low, high] = *speed.interval;
+  if (low >= 1 - kSameSpeed && high <= 1 + kSameSpeed) return SpeedVerdict::same;
+  if (low > 1) return SpeedVerdict::faster;
+  return high < 1 ? SpeedVerdict::slower : SpeedVerdict::open;
+}
+
 std::vector<double> rounds_of(const Json& record) {
   std::vector<double> rounds;
   for (const Json& ms : value_at(record, "samples.round")) {

@@ -18,6 +18,12 @@ struct SpeedRatio {
   size_t rounds = 0;      // of the row with fewer
 };
 
+// What a ratio says. same: its whole interval lies within kSameSpeed of 1, which is no difference
+// to a user. open: its interval is wider and holds 1. rough: it has none.
+enum class SpeedVerdict { faster, slower, same, open, rough };
+inline constexpr double kSameSpeed = 0.01;
+SpeedVerdict verdict_of(const SpeedRatio& speed);
+
 // How many times as fast `record` is as `other`, by the rounds of both; nothing where one of them
 // has no times.
 std::optional<SpeedRatio> speed_ratio(const nlohmann::ordered_json& record,

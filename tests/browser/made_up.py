@@ -41,7 +41,7 @@ def row(engine, context, batch=1, run=0, slower=1.0):
         "label": label, "engine": engine, "layout": layout, "format": format_,
         "name": f"{engine} made-up model at {context}+64", "context": context,
         "status": "ok", "reason": None, "counts": True, "doubts": [], "rounds": 7,
-        "turn": "made-up group", "generic": False,
+        "turn": "made-up group", "generic": False, "speeds": [],
         "case": {"engine": engine, "preset": PRESETS.get(engine), "model": "made-up",
                  "level": "model", "device": "cpu", "layers": 4, "heads": 8, "kv_heads": 2,
                  "head_dim": 64, "prompt_len": context, "gen_len": 64, "seq_len": context + 64,
@@ -71,7 +71,7 @@ def without_figures(engine, context, status, reason):
     """A row that has a reason in the place of figures."""
     bare = row(engine, context)
     return {**bare, "status": status, "reason": reason, "counts": False, "rounds": None,
-            "values": {}, "intervals": {}, "n": {}, "cumulative": None, "itl_quantiles_ms": None,
+            "values": {}, "intervals": {}, "n": {}, "speeds": [], "cumulative": None, "itl_quantiles_ms": None,
             "timeline": None}
 
 
@@ -102,7 +102,8 @@ def page(**changes):
                         {"what": "cores", "values": ["2"]}, {"what": "load", "values": [None]}],
         "warnings": ["load 2.8 on 2 cores before the run: all rows"],
         "metrics": [{"path": path, "title": title, "unit": unit, "better": better, "noisy": noisy,
-                     "definition": f"What {title} is."}
+                     "definition": f"What {title} is.",
+                     "is_choice": path.split(".")[0] != "work" and "weight" not in path}
                     for path, title, unit, better, noisy in METRICS],
         "settings": [{"key": key, "title": key, "unit": "", "definition": f"What {key} is."}
                      for key in SETTINGS],

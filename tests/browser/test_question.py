@@ -69,8 +69,24 @@ class QuestionTest(PageTest):
         self.open(assembled(made_up.page(rows=rows)))
         self.assertEqual(self.lead(), "Not decided between f32 in one piece (contiguous/f32) and "
                                       "f32 in pages of 16 (paged:16/f32).")
-        self.assertIn("against 8.375 ms of f32 in pages of 16: the intervals overlap",
+        self.assertIn("against 8.375 ms of f32 in pages of 16; the intervals overlap",
                       self.lines()["TPOT p50"])
+
+    def test_rounds_decide_where_rows_took_turns(self):
+        """What disturbed the machine widens both intervals, and not their ratio."""
+        rows = [made_up.row(engine, 1024) for engine in ("contiguous/f32", "paged:16/f32")]
+        rows[0]["speeds"] = [{"row": 1, "ratio": 1.0152, "interval": [1.0112, 1.02],
+                              "verdict": "faster"}]
+        self.open(assembled(made_up.page(rows=rows)))
+        self.assertIn("f32 in one piece (contiguous/f32) is the fastest of 2", self.lead())
+        self.assertIn("8.375 ms of f32 in pages of 16: 1.02 times as fast, round by round (95 % "
+                      "interval 1.01 to 1.02)", self.lines()["TPOT p50"])
+        self.choose("#ask-metric", "decode")
+        self.assertIn("1.02 times as fast", self.lines()["decode"])
+        rows[0]["speeds"][0].update(interval=[0.991, 1.009], verdict="same")
+        self.open(assembled(made_up.page(rows=rows)))
+        self.assertIn("Not decided between", self.lead())
+        self.assertTrue(self.lines()["TPOT p50"].endswith("(95 % interval 0.99 to 1.01)"))
 
     def test_without_intervals_nothing_is_decided(self):
         rows = made_up.rows()
@@ -81,7 +97,7 @@ class QuestionTest(PageTest):
                                       "(contiguous/int4:g32) and int8:g32 in one piece "
                                       "(contiguous/int8:g32).")
         self.assertEqual(self.lines()["TPOT p50"], "int4:g32 in one piece came out first with "
-                         "16.50 ms, against 25 ms of int8:g32 in one piece: 3 rounds without an "
+                         "16.50 ms, against 25 ms of int8:g32 in one piece; 3 rounds without an "
                          "interval")
 
     def test_what_took_no_turns_is_not_decided(self):
@@ -157,7 +173,7 @@ class QuestionTest(PageTest):
         row["case"]["gen_len"] = 1
         row["values"] = {"latency.ttft_ms.p50": 4, "memory.kv_reserved_bytes": made_up.MIB}
         ttft = {"path": "latency.ttft_ms.p50", "title": "TTFT p50", "unit": "ms", "noisy": True,
-                "better": "smaller", "definition": "Time to first token."}
+                "better": "smaller", "definition": "Time to first token.", "is_choice": True}
         other = {**row, "engine": "contiguous/f16", "format": "f16", "values": {
             **row["values"], "latency.ttft_ms.p50": 9}}
         self.open(assembled(made_up.page(rows=[row, other],

@@ -1,0 +1,59 @@
+#include "bench/page/figures.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "bench/report/format.h"
+#include "bench/report/row.h"
+
+namespace kvmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<Figure> all_figures() {
+  std::vector<Figure> figures;
+  for (const RecordField& field : record_fields()) {
+    if (field.role != FieldRole::metric) continue;
+    const std::string path(field.path);
+    if (field.type == RecordFieldType::summary) {
+      const std::string title(field.title);
+      figures.push_back({&field, path + ".p50", title + " p50", path + ".p50_ci95", path + ".n"});
+      figures.push_back({&field, path + ".p99", title + " p99", "", path + ".n"});
+    } else if (field.type == RecordFieldType::number || field.type == RecordFieldType::integer) {
+      figures.push_back({&field, path, std::string(field.title), path + "_ci95", ""});
+    }
+  }
+  return figures;
+}
+
+constexpr std::string_view kChoices[] = {"latency.", "throughput.", "accuracy.loss."};
+constexpr std::string_view kFurtherChoices[] = {"memory.kv_bits_per_element",
+                                                "memory.peak_rss_bytes", "work.bandwidth_fraction",
+                                                "work.flop_fraction"};
+
+}  // namespace
+
+bool Figure::is_of(const Json& row) const {
+  const bool has_tokens = field->unit != "tokens/s" || value_at(row, "case.level") == "model";
+  return has_figures(row) && has_tokens && figure(row, path).has_value();
+}
+
+bool Figure::is_choice() const {
+  const auto begins = [&](std::string_view start) { return field->path.starts_with(start); };
+  return field->better != Better::none &&
+         (field->gate != Gate::shown ||
+          std::any_of(std::begin(kChoices), std::end(kChoices), begins) ||
+          std::find(std::begin(kFurtherChoices), std::end(kFurtherChoices), field->path) !=
+              std::end(kFurtherChoices));
+}
+
+std::vector<Figure> figures_of(Records rows) {
+  std::vector<Figure> figures = all_figures();
+  std::erase_if(figures, [&](const Figure& f) {
+    return std::none_of(rows.begin(), rows.end(), [&](const Json& row) { return f.is_of(row); });
+  });
+  return figures;
+}
+
+}  // namespace kvmark
