@@ -204,8 +204,9 @@ std::vector<ComparableRows> comparable_rows(Records records) {
     });
     all.push_back(std::move(group));
   }
-  std::stable_sort(all.begin(), all.end(), [](const ComparableRows& a, const ComparableRows& b) {
-    return a.rows > b.rows;
+  const auto is_alone = [](const ComparableRows& g) { return is_attention(*g.points[0].rows[0]); };
+  std::stable_sort(all.begin(), all.end(), [&](const ComparableRows& a, const ComparableRows& b) {
+    return a.rows != b.rows ? a.rows > b.rows : is_alone(a) < is_alone(b);
   });
   return all;
 }

@@ -42,7 +42,7 @@ struct ComparableRows {
   std::vector<const nlohmann::ordered_json*> spoken_of(const Point& point) const;
 };
 
-// Those with most rows first. The records must outlive them.
+// Those with most rows first, of as many those of whole steps, which a user waits for. The records must outlive them.
 std::vector<ComparableRows> comparable_rows(Records records);
 
 // How many times as fast a row's decode steps are as another's. Nothing where times say nothing of

@@ -386,6 +386,19 @@ TEST(Summary, WhatWasScoredTellsSettingsApart) {
   EXPECT_THAT(all_of(records), HasSubstr("scored on alice.txt: How far"));
 }
 
+TEST(Summary, WholeStepsAreToldBeforeTheAttentionAlone) {
+  std::vector<Json> records;
+  for (const char* level : {"attention", "model"}) {
+    for (const char* engine : {"contiguous/f16", "contiguous/int8:g32"}) {
+      records.push_back(timed(engine, 64, about(engine == std::string("contiguous/f16") ? 9 : 5)));
+      records.back()["case"]["level"] = level;
+    }
+  }
+  EXPECT_THAT(texts_of(records, kFact),
+              Contains(StartsWith("Whole steps: At 64 tokens of context int8:g32 is 1.80 times")));
+  EXPECT_THAT(all_of(records), Not(HasSubstr("Attention alone")));
+}
+
 TEST(Summary, RowsThatFailedAreCountedWithTheirReasons) {
   std::vector<Json> records = quickstart();
   records.push_back(bad("paged:16/f32", "failed", "killed by SIGKILL"));
