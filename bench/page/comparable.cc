@@ -72,7 +72,11 @@ std::string setting_of(const Json& record, const Rows& of) {
     const std::string& key = item.key();
     const std::string words = setting_words(own, key);
     const bool varies = std::any_of(others.begin(), others.end(), [&](const Json& other) {
-      const bool counts = key == "model" || value_at(other, "model") == value_at(own, "model");
+      const auto is_shared = [&](const char* name) {
+        return value_at(other, name) == value_at(own, name);
+      };
+      const bool counts = key == "model" || (is_shared("model") &&
+                                             (!is_one_of(key, kStepKeys) || is_shared("level")));
       return counts && setting_words(other, key) != words;
     });
     if (varies && !words.empty()) parts.push_back(words);
