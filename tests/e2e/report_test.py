@@ -217,10 +217,15 @@ class ReportTest(unittest.TestCase):
 
     # ---- a run's own page ----
 
-    def run_smoke(self, name, *options, code=0):
-        program = self.scratch / "kvmark"  # without scripts: pictures are tested above
+    def without_scripts(self):
+        """The program where it draws no pictures, which takes its time."""
+        program = self.scratch / "kvmark"
         if not program.exists():
             shutil.copy(KVMARK, program)
+        return program
+
+    def run_smoke(self, name, *options, code=0, program=None):
+        program = program or self.without_scripts()
         result = subprocess.run(
             [program, "run", SOURCE / "configs/smoke.yaml", "-o", self.scratch / name, "--engine",
              "contiguous,fp16", "--set", "workload.level=attention", *options],
@@ -248,22 +253,32 @@ class ReportTest(unittest.TestCase):
         self.assertTrue(data["runs"][0]["plan"]["plans"])
 
     def test_a_run_that_goes_on_takes_its_old_page_and_plots_away(self):
-        self.run_smoke("run")
+        self.run_smoke("run", program=KVMARK)
         folder = self.scratch / "run"
         plots = folder / "plots"
-        plots.mkdir(exist_ok=True)
-        for name in ("loss-3.png", "loss-3.svg", "settings.txt"):
-            (plots / name).touch()
-        self.run_smoke("run", "--resume", "--no-report")  # all is there: nothing changes
+        drawn = {path.name for path in plots.iterdir()}
+        self.assertIn("loss.png", drawn)
+        again = ("run", "--resume", "--no-report")
+        self.run_smoke(*again, program=KVMARK)  # all is there: nothing changes
         self.assertTrue((folder / "report.html").exists())
-        self.assertTrue((plots / "loss-3.png").exists())
+        self.assertEqual({path.name for path in plots.iterdir()}, drawn)
         records = folder / "records.jsonl"
         records.write_text(records.read_text().splitlines(keepends=True)[0])
-        (plots / "Mine.txt").touch()
-        self.run_smoke("run", "--resume", "--no-report")
+        (plots / "mine.png").touch()
+        self.run_smoke(*again, program=KVMARK)
         self.assertEqual(len(records.read_text().splitlines()), 2)
         self.assertFalse((folder / "report.html").exists())
-        self.assertEqual([path.name for path in plots.iterdir()], ["Mine.txt"])
+        self.assertEqual([path.name for path in plots.iterdir()], ["mine.png"])
+
+    def test_old_pictures_that_cannot_be_told_apart_stay_and_are_named(self):
+        self.run_smoke("run")
+        plots = self.scratch / "run" / "plots"
+        plots.mkdir()
+        (plots / "loss.png").touch()
+        (self.scratch / "run" / "records.jsonl").write_text("")
+        result = self.run_smoke("run", "--resume", "--no-report")
+        self.assertIn(f"{plots}: its pictures are of an earlier start", result.stderr)
+        self.assertTrue((plots / "loss.png").exists())
 
     def test_no_report_leaves_page_and_plots_out(self):
         result = self.run_smoke("run", "--no-report")
