@@ -68,7 +68,7 @@ int compare_runs(const CompareRequest& request) {
 
   // 2. The comparison, and what it says.
   Comparison comparison = compare(rows_of(request.base), rows_of(request.now), options);
-  note_same_run(request.base, request.now, comparison);
+  comparison.of_one_run = is_same_run(request.base, request.now);
   return request.shown.show(comparison);
 }
 

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <unordered_map>
 
 #include "bench/compare/judge.h"
@@ -194,16 +192,6 @@ Comparison compare(const ComparedRun& base, const ComparedRun& now, const Compar
   comparison.notes = differences(paired.pairs);
   add_notes(comparison, comparison.notes);
   return comparison;
-}
-
-void note_same_run(const std::string& base, const std::string& now, Comparison& comparison) {
-  std::error_code error;  // names that are no files are not the same
-  const auto records_of = [&](const std::filesystem::path& run) {
-    return std::filesystem::is_directory(run, error) ? run / "records.jsonl" : run;
-  };
-  if (std::filesystem::equivalent(records_of(base), records_of(now), error)) {
-    comparison.notes.insert(comparison.notes.begin(), "both sides are the same run");
-  }
 }
 
 }  // namespace kvmark

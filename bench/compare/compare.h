@@ -36,8 +36,4 @@ struct ComparedRun {
 // of different cases under one id.
 Comparison compare(const ComparedRun& base, const ComparedRun& now, const CompareOptions& options);
 
-// Says first of all that both names, of folders or their files of records, are of one run, where
-// they are.
-void note_same_run(const std::string& base, const std::string& now, Comparison& comparison);
-
 }  // namespace kvmark

@@ -60,6 +60,7 @@ struct Comparison {
   std::vector<std::string> notes;  // differences of environment, what is unknown, what was repeated
   std::vector<OneSided> one_sided;
   std::vector<CaseComparison> cases;
+  bool of_one_run = false;  // both sides are the same run
   bool times_lost = false;  // times were to be compared, and of no row they were
 };
 

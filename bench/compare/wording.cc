@@ -44,6 +44,32 @@ std::string signed_percent(double fraction) {
   return fmt::format("{}{}", fraction < 0 ? "−" : "+", percent(fraction));
 }
 
+bool is_yes_or_no(const MetricComparison& metric) {
+  return metric.field && metric.field->type == RecordFieldType::boolean;
+}
+
+// Both sides without a unit that they share, and that unit.
+struct WithUnit {
+  SideTexts sides;
+  std::string unit;
+};
+
+WithUnit sides_with_unit(const MetricComparison& metric) {
+  const std::string_view unit = metric.field ? metric.field->unit : "";
+  const bool bytes = unit == "bytes";
+  const auto text = [&](const std::optional<double>& value, bool full) -> std::string {
+    if (!value) return std::string(kNothing);
+    if (is_yes_or_no(metric)) return *value != 0 ? "true" : "false";
+    if (full) return full_number(*value);
+    return bytes ? human_bytes(*value) : human_number(*value);
+  };
+  const bool full = metric.base && metric.now && *metric.base != *metric.now &&
+                    text(metric.base, false) == text(metric.now, false);
+  const bool with_unit = !unit.empty() && (!bytes || full);  // human_bytes() brings its own
+  return {{text(metric.base, full), text(metric.now, full)},
+          with_unit ? fmt::format(" {}", unit) : ""};
+}
+
 }  // namespace
 
 Tally tally_of(const Comparison& comparison) {
@@ -92,9 +118,10 @@ std::string headline(const Comparison& comparison, bool strict) {
   add(tally.undecided, "undecided");
   add(tally.better, "better");
   add(tally.same, "same");
-  return fmt::format("{}: {}{}{}", meaning(exit_code_of(comparison, strict)),
+  return fmt::format("{}: {}{}{}{}", meaning(exit_code_of(comparison, strict)),
                      fmt::join(parts, ", "), parts.empty() ? "" : "; ",
-                     counted(comparison.cases.size(), "case"));
+                     counted(comparison.cases.size(), "case"),
+                     comparison.of_one_run ? "; both sides are the same run" : "");
 }
 
 std::string_view verdict_word(Verdict verdict) {
@@ -122,43 +149,13 @@ std::string metric_title(const MetricComparison& metric) {
   return title;
 }
 
-namespace {
-
-bool is_yes_or_no(const MetricComparison& metric) {
-  return metric.field && metric.field->type == RecordFieldType::boolean;
-}
-
-// Both sides without a unit that they share, and that unit.
-struct Figures {
-  SideTexts sides;
-  std::string unit;
-};
-
-Figures figures_of(const MetricComparison& metric) {
-  const std::string_view unit = metric.field ? metric.field->unit : "";
-  const bool bytes = unit == "bytes";
-  const auto text = [&](const std::optional<double>& value, bool full) -> std::string {
-    if (!value) return std::string(kNothing);
-    if (is_yes_or_no(metric)) return *value != 0 ? "true" : "false";
-    if (full) return full_number(*value);
-    return bytes ? human_bytes(*value) : human_number(*value);
-  };
-  const bool full = metric.base && metric.now && *metric.base != *metric.now &&
-                    text(metric.base, false) == text(metric.now, false);
-  const bool with_unit = !unit.empty() && (!bytes || full);  // human_bytes() brings its own
-  return {{text(metric.base, full), text(metric.now, full)},
-          with_unit ? fmt::format(" {}", unit) : ""};
-}
-
-}  // namespace
-
 SideTexts side_texts(const MetricComparison& metric) {
-  const auto [sides, unit] = figures_of(metric);
+  const auto [sides, unit] = sides_with_unit(metric);
   return {sides.base + (metric.base ? unit : ""), sides.now + (metric.now ? unit : "")};
 }
 
 std::string figures_text(const MetricComparison& metric) {
-  const auto [sides, unit] = figures_of(metric);
+  const auto [sides, unit] = sides_with_unit(metric);
   return fmt::format("{} → {}{}", sides.base, sides.now, unit);
 }
 

@@ -24,7 +24,7 @@ bool is_attention(const Json& record) { return value_at(record, "case.level") ==
 
 // Equal for rows of one ComparableRows.
 std::string rest_without_length(const Json& record) {
-  std::vector<std::string_view> keys = {"prompt_len", "gen_len", "seq_len", "max_seq_len"};
+  std::vector<std::string_view> keys(kLengthKeys.begin(), kLengthKeys.end());
   if (is_attention(record)) keys.push_back("layers");
   return rest_of_case(record, keys);
 }
@@ -32,15 +32,14 @@ std::string rest_without_length(const Json& record) {
 // ---- What tells settings apart ----
 
 // Follow from the engine, the model or other keys, or are said elsewhere.
-constexpr std::string_view kSilentKeys[] = {
-    "engine",  "preset",      "kv_heads",  "level",       "prompt_len", "gen_len",
-    "seq_len", "max_seq_len", "rope.dims", "source.kind", "source.name"};
+constexpr std::string_view kSilentKeys[] = {"engine",    "preset",      "kv_heads",   "level",
+                                            "rope.dims", "source.kind", "source.name"};
 // Of no consequence for the attention alone.
 constexpr std::string_view kStepKeys[] = {"layers", "d_model", "ffn",
                                           "vocab",  "weights", "context"};
 
-template <size_t n>
-bool is_one_of(std::string_view key, const std::string_view (&keys)[n]) {
+template <typename Keys>
+bool is_one_of(std::string_view key, const Keys& keys) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }
 
@@ -48,7 +47,8 @@ bool is_one_of(std::string_view key, const std::string_view (&keys)[n]) {
 std::string setting_words(const Json& flat, const std::string& key) {
   const auto text = [&](const char* name) { return text_of(flat.value(name, Json())); };
   const bool is_attention_alone = text("level") == "attention";
-  if (is_one_of(key, kSilentKeys) || (is_attention_alone && is_one_of(key, kStepKeys))) return "";
+  if (is_one_of(key, kSilentKeys) || is_one_of(key, kLengthKeys)) return "";
+  if (is_attention_alone && is_one_of(key, kStepKeys)) return "";
   if (key == "model") return text("model");
   if (key == "heads") return fmt::format("{}:{} heads", text("heads"), text("kv_heads"));
   if (key == "head_dim") return fmt::format("{} channels a head", text("head_dim"));
@@ -151,12 +151,6 @@ const Point& ComparableRows::longest() const {
   return it == points.rend() ? points.back() : *it;
 }
 
-std::string ComparableRows::name_of(const Json& row) const {
-  if (use_presets) return engine_label(row);
-  const bool in_one_piece = engine_layout(row) == kUsualLayout;
-  return in_one_piece ? engine_format(row) : engine_name(row);
-}
-
 std::vector<const Json*> ComparableRows::spoken_of(const Point& point) const {
   // Its engines as recorded, those in one piece before those in pages: the first of each kind, then
   // others up to the limit.
@@ -203,9 +197,6 @@ std::vector<ComparableRows> comparable_rows(Records records) {
     group.points = points_of(rows);
     group.baseline = baseline_of(group.points);
     group.rows = rows.size();
-    group.use_presets = std::all_of(rows.begin(), rows.end(), [](const Json* row) {
-      return all_have_presets({row, 1});
-    });
     all.push_back(std::move(group));
   }
   const auto is_alone = [](const ComparableRows& g) { return is_attention(*g.points[0].rows[0]); };
@@ -219,6 +210,10 @@ std::optional<SpeedRatio> step_speed(const Json& row, const Json& other) {
   const bool decodes = length(row, "case.gen_len") > 1;  // else its rounds are prefills
   if (!decodes || is_generic(row) != is_generic(other)) return std::nullopt;
   return speed_ratio(row, other);
+}
+
+std::string short_name(const Json& row) {
+  return engine_layout(row) == kUsualLayout ? engine_format(row) : engine_name(row);
 }
 
 bool has_no_cache(const Json& record) { return engine_name(record) == "recompute"; }

@@ -11,6 +11,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Pooled over steps: those of a round depend on each other, so that an interval over all of them
+// would be far too narrow.
+constexpr std::string_view kPooled[] = {"latency.itl_ms", "latency.attend_ms"};
+
 std::vector<Figure> all_figures() {
   std::vector<Figure> figures;
   for (const RecordField& field : record_fields()) {
@@ -18,7 +22,10 @@ std::vector<Figure> all_figures() {
     const std::string path(field.path);
     if (field.type == RecordFieldType::summary) {
       const std::string title(field.title);
-      figures.push_back({&field, path + ".p50", title + " p50", path + ".p50_ci95", path + ".n"});
+      const bool is_pooled =
+          std::find(std::begin(kPooled), std::end(kPooled), path) != std::end(kPooled);
+      figures.push_back({&field, path + ".p50", title + " p50", is_pooled ? "" : path + ".p50_ci95",
+                         path + ".n"});
       figures.push_back({&field, path + ".p99", title + " p99", "", path + ".n"});
     } else if (field.type == RecordFieldType::number || field.type == RecordFieldType::integer) {
       figures.push_back({&field, path, std::string(field.title), path + "_ci95", ""});

@@ -1,14 +1,22 @@
 // The figures of records that a page shows.
 #pragma once
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/record/metrics.h"
 #include "bench/report/report.h"
 
 namespace kvmark {
+
+// What a cache loses, the best to judge by first: of text, else of random data.
+inline constexpr std::array<std::string_view, 3> kLosses = {
+    "accuracy.loss.kld_mean", "accuracy.loss.top1_agreement", "accuracy.loss.attend_rel_rms"};
+// An attention error that the order of f32 sums alone may make.
+inline constexpr double kSameAsF32 = 1e-5;
 
 // A number of the record, with where its interval and count stand.
 struct Figure {

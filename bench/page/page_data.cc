@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bench/compare/render.h"
+#include "bench/page/comparable.h"
 #include "bench/page/figures.h"
 #include "bench/page/page_rows.h"
 #include "bench/page/summary.h"
@@ -97,7 +98,10 @@ Json summary_json(const PageContent& content) {
     sentences.push_back(verdict_sentence(*content.comparison));
     rows = rows.last(content.runs.back().rows);
   }
-  for (Sentence& sentence : summary(rows)) sentences.push_back(std::move(sentence));
+  for (Sentence& sentence : summary(rows)) {
+    if (content.comparison) sentence.text = "Of the new run. " + sentence.text;
+    sentences.push_back(std::move(sentence));
+  }
   Json all = Json::array();
   for (const Sentence& s : sentences)
     all.push_back({{"kind", kind_word(s.kind)}, {"text", s.text}});
@@ -220,7 +224,14 @@ Json page_data(const PageContent& content) {
             {"warnings", warnings_json(content.rows, doubts)},
             {"metrics", metrics_json(figures)},
             {"settings", settings_json(content.rows)},
-            {"growth_tokens", kGrowthTokens}};
+            {"limits",
+             {{"growth_tokens", kGrowthTokens},
+              {"same_as_f32", kSameAsF32},
+              {"far", kFar},
+              {"same_speed", kSameSpeed}}},
+            {"step_times", kStepTimes},
+            {"losses", kLosses},
+            {"length_keys", kLengthKeys}};
   data.update(rows_json(content, figures, doubts));
   data["comparison"] = content.comparison
                            ? Json::parse(render(*content.comparison, "json", /*strict=*/false))

@@ -128,6 +128,25 @@ TEST(PageData, RowsOfEveryKindOfMetric) {
   EXPECT_EQ(r["n"]["latency.itl_ms.p99"], 510);
 }
 
+TEST(PageData, StepsOfARoundHaveNoIntervalOfTheirOwn) {
+  Json r = measured_row("contiguous/f16");
+  r["latency"]["attend_ms"] = r["latency"]["tpot_ms"];
+  const Json data = data_of({r})["rows"][0];
+  ASSERT_TRUE(data["values"].contains("latency.attend_ms.p50"));
+  EXPECT_FALSE(data["intervals"].contains("latency.attend_ms.p50"));
+  EXPECT_FALSE(data["intervals"].contains("latency.itl_ms.p50"));
+}
+
+TEST(PageData, LimitsAreThoseOfTheSummary) {
+  const Json data = data_of(quickstart());
+  EXPECT_EQ(
+      data["limits"],
+      Json({{"growth_tokens", 64}, {"same_as_f32", 1e-5}, {"far", 2.0}, {"same_speed", 0.01}}));
+  EXPECT_EQ(data["step_times"][0], "latency.tpot_ms.p50");
+  EXPECT_EQ(data["losses"][0], "accuracy.loss.kld_mean");
+  EXPECT_EQ(data["length_keys"], Json({"prompt_len", "gen_len", "seq_len", "max_seq_len"}));
+}
+
 TEST(PageData, SettingsAreTheKeysOfTheCases) {
   const Json data = data_of(quickstart());
   EXPECT_EQ(find(data["settings"], "key", "kv_heads")["title"], "KV heads");

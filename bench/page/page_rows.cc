@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -66,31 +65,39 @@ Json row_json(const Json& record, const std::vector<Figure>& figures, const Doub
   return row;
 }
 
+// The layers that the rows of each setting have, by context. Settings are told apart by all but the
+// engine, the lengths and the layers.
+using LayersByContext = std::map<int64_t, std::set<int64_t>>;
+
+std::string key_without_layers(const Json& row) {
+  std::vector<std::string_view> keys(kLengthKeys.begin(), kLengthKeys.end());
+  keys.push_back("layers");
+  return rest_of_case(row, keys);
+}
+
+// "4–256": of layers that follow the context, one number for each; "" of others.
+std::string layers_that_follow(const LayersByContext& layers) {
+  std::set<int64_t> all;
+  for (const auto& [context, of_context] : layers) {
+    if (of_context.size() > 1) return "";
+    all.insert(of_context.begin(), of_context.end());
+  }
+  return all.size() > 1 ? fmt::format("{}–{}", *all.begin(), *all.rbegin()) : "";
+}
+
 // The headings of the rows' groups. Where a plan lets the layers follow the context (at attention
 // level, for a working set of one size), its rows are one group, "4–256 layers".
 Texts page_headings(Records rows) {
-  constexpr std::array<std::string_view, 5> kLengths = {"prompt_len", "gen_len", "seq_len",
-                                                        "max_seq_len", "layers"};
-  std::map<std::string, std::map<int64_t, std::set<int64_t>>> layers;  // of groups, by context
-  const auto key_of_group = [&](const Json& row) {
-    return rest_of_case(row, {kLengths.begin(), kLengths.end()});
-  };
+  std::map<std::string, LayersByContext> layers;
   for (const Json& row : rows) {
-    layers[key_of_group(row)][context_tokens(row)].insert(length(row, "case.layers"));
+    layers[key_without_layers(row)][context_tokens(row)].insert(length(row, "case.layers"));
   }
   std::vector<Json> cases;
   for (const Json& row : rows) {
-    Json own{{"case", value_at(row, "case")}};
-    std::set<int64_t> all;
-    bool follow = value_at(row, "case.level") == "attention";
-    for (const auto& [context, of_context] : layers[key_of_group(row)]) {
-      follow &= of_context.size() == 1;
-      all.insert(of_context.begin(), of_context.end());
-    }
-    if (follow && all.size() > 1) {
-      own["case"]["layers"] = fmt::format("{}–{}", *all.begin(), *all.rbegin());
-    }
-    cases.push_back(std::move(own));
+    cases.push_back({{"case", value_at(row, "case")}});
+    if (value_at(row, "case.level") != "attention") continue;
+    const std::string follow = layers_that_follow(layers[key_without_layers(row)]);
+    if (!follow.empty()) cases.back()["case"]["layers"] = follow;
   }
   return headings(cases);
 }
@@ -103,9 +110,12 @@ std::string_view verdict_word(SpeedVerdict verdict) {
       return "slower";
     case SpeedVerdict::same:
       return "same";
-    default:
+    case SpeedVerdict::open:
       return "open";
+    case SpeedVerdict::rough:
+      break;
   }
+  return "rough";
 }
 
 // How the speed of a row compares with those that took turns with it: {"row", "ratio", "interval",
@@ -114,10 +124,7 @@ Json speeds_json(const Json& record, Records rows) {
   Json speeds = Json::array();
   if (!is_ok(record)) return speeds;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (&rows[i] == &record || !is_ok(rows[i]) ||
-        value_at(rows[i], "group_run") != value_at(record, "group_run")) {
-      continue;
-    }
+    if (&rows[i] == &record || !is_ok(rows[i]) || !took_turns(record, rows[i])) continue;
     const auto speed = step_speed(record, rows[i]);
     if (!speed || !speed->interval) continue;
     speeds.push_back({{"row", i},

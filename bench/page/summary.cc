@@ -14,6 +14,7 @@
 
 #include "bench/compare/wording.h"
 #include "bench/page/comparable.h"
+#include "bench/page/figures.h"
 #include "bench/record/stats.h"
 #include "bench/report/format.h"
 #include "bench/report/growth.h"
@@ -86,8 +87,8 @@ std::optional<Sentence> bytes_sentence(const ComparableRows& group) {
         parts.empty()
             ? fmt::format("{} keeps a token in {:.2f} of {}'s bytes: {:.2f} times the context in "
                           "the same memory",
-                          group.name_of(*row), part, group.name_of(*base), 1 / part)
-            : fmt::format("{} in {:.2f}: {:.2f} times", group.name_of(*row), part, 1 / part));
+                          short_name(*row), part, short_name(*base), 1 / part)
+            : fmt::format("{} in {:.2f}: {:.2f} times", short_name(*row), part, 1 / part));
   }
   if (parts.empty()) return std::nullopt;
   return Sentence{Kind::fact,
@@ -108,11 +109,18 @@ std::optional<Judged> judged(const ComparableRows& group, const Point& point, co
   const Json* base = first_beside(
       point.rows, row, [&](const Json& other) { return engine_name(other) == group.baseline; });
   const auto speed = base ? step_speed(row, *base) : std::nullopt;
-  return speed ? std::optional(Judged{group.name_of(row), *speed}) : std::nullopt;
+  return speed ? std::optional(Judged{short_name(row), *speed}) : std::nullopt;
+}
+
+// Kernels of one kind are held against each other; that it is the generic one must be said.
+std::string timed_setting(const ComparableRows& group, const Point& point) {
+  if (!is_generic(*point.last_of(group.baseline))) return group.timed_setting;
+  return group.timed_setting +
+         (group.timed_setting.empty() ? "Generic kernels" : ", generic kernels");
 }
 
 std::string baseline_name(const ComparableRows& group, const Point& point) {
-  return group.name_of(*point.last_of(group.baseline));
+  return short_name(*point.last_of(group.baseline));
 }
 
 Sentence decided_sentence(const std::vector<Judged>& engines, const std::string& place,
@@ -202,7 +210,7 @@ std::vector<Sentence> speed_sentences(const ComparableRows& group) {
       return a.speed.ratio > b.speed.ratio;
     });
     Sentence s = sentence_of(engines, place_of(point), baseline_name(group, point));
-    s.text = in_setting(group.timed_setting, std::move(s.text));
+    s.text = in_setting(timed_setting(group, point), std::move(s.text));
     sentences.push_back(std::move(s));
   };
   add(decided, decided_sentence);
@@ -244,26 +252,27 @@ std::optional<Sentence> payoff_sentence(const ComparableRows& group) {
   std::map<int64_t, Texts> names;  // by the context from which they are faster; 0: everywhere
   for (const Json* row : group.spoken_of(point)) {
     const auto payoff = payoff_of(group, engine_name(*row));
-    if (payoff) names[payoff->everywhere ? 0 : payoff->first].push_back(group.name_of(*row));
+    if (payoff) names[payoff->everywhere ? 0 : payoff->first].push_back(short_name(*row));
   }
   if (names.empty()) return std::nullopt;
+  const auto place = [&](int64_t first) {
+    if (first == 0) return std::string("at all of them");
+    if (first == point.context) return fmt::format("at {} tokens alone", grouped(first));
+    return fmt::format("from {} tokens on", grouped(first));
+  };
   Texts parts;
   for (const auto& [first, engines] : names) {
-    parts.push_back(fmt::format(
-        "{} {}", first == 0 ? "at all of them" : fmt::format("from {} tokens on", grouped(first)),
-        fmt::join(engines, ", ")));
+    parts.push_back(fmt::format("{} {}", place(first), fmt::join(engines, ", ")));
   }
   return Sentence{
       Kind::fact,
-      in_setting(group.timed_setting,
+      in_setting(timed_setting(group, point),
                  fmt::format("Of the contexts measured, {} to {} tokens, faster than {}: {}.",
                              grouped(group.points.front().context), grouped(point.context),
                              baseline_name(group, point), fmt::join(parts, "; ")))};
 }
 
 // ---- Loss ----
-
-constexpr double kSumOrder = 1e-5;  // what the order of f32 sums alone may change
 
 // The first row of each format, the baseline's included.
 std::vector<const Json*> rows_by_format(const ComparableRows& group) {
@@ -285,7 +294,7 @@ Texts text_losses(const ComparableRows& group) {
     if (!kld || !(*kld > 0)) continue;
     const auto top1 = figure(*row, "accuracy.loss.top1_agreement");
     parts.push_back(fmt::format(
-        "{} {} nats{}", group.name_of(*row),
+        "{} {} nats{}", short_name(*row),
         *kld < kLeastKld ? fmt::format("under {}", kLeastKld) : rough_number(*kld),
         top1 ? fmt::format(" with the same most likely token at {:.1f} % of the positions",
                            100 * *top1)
@@ -298,8 +307,8 @@ Texts attention_losses(const ComparableRows& group) {
   Texts parts;
   for (const Json* row : rows_by_format(group)) {
     const auto error = figure(*row, "accuracy.loss.attend_rel_rms");
-    if (!error || *error < kSumOrder) continue;
-    parts.push_back(fmt::format("{} {}", group.name_of(*row), percent_text(*error)));
+    if (!error || *error < kSameAsF32) continue;
+    parts.push_back(fmt::format("{} {}", short_name(*row), percent_text(*error)));
   }
   return parts;
 }
@@ -342,9 +351,6 @@ std::string growth_text(const Json& recompute, const Json& cached) {
       *without, *with);
 }
 
-// Without an interval, what is so far behind is behind all the same.
-constexpr double kFarBehind = 2;
-
 // "a step took 36.61 times as long (95 % interval 36.12–37.04)".
 Sentence recompute_step(const Judged& cached) {
   const SpeedRatio& speed = cached.speed;
@@ -354,7 +360,7 @@ Sentence recompute_step(const Judged& cached) {
             fmt::format("a step took {} times as long (95 % interval {})", times_text(speed.ratio),
                         interval_text(*speed.interval))};
   }
-  return {speed.ratio >= kFarBehind ? Kind::fact : Kind::undecided,
+  return {speed.ratio >= kFar ? Kind::fact : Kind::undecided,
           fmt::format("a step took about {} times as long ({}: no interval)",
                       rough_number(speed.ratio), why_no_interval({cached}))};
 }
@@ -371,12 +377,12 @@ std::optional<Sentence> recompute_sentence(const ComparableRows& group) {
     const auto speed = cached ? step_speed(*cached, *slow) : std::nullopt;
     const auto slow_ms = figure(slow, kWholeRun), cached_ms = figure(cached, kWholeRun);
     if (!speed || !slow_ms || !cached_ms) continue;
-    const Sentence step = recompute_step({group.name_of(*cached), *speed});
+    const Sentence step = recompute_step({short_name(*cached), *speed});
     std::string text =
         fmt::format("Without a cache {} took {} s, with {} {} s; {}.{}", tokens_of_run(*slow),
-                    human_number(1e-3 * *slow_ms), group.name_of(*cached),
+                    human_number(1e-3 * *slow_ms), short_name(*cached),
                     human_number(1e-3 * *cached_ms), step.text, growth_text(*slow, *cached));
-    return Sentence{step.kind, in_setting(group.timed_setting, std::move(text))};
+    return Sentence{step.kind, in_setting(timed_setting(group, *point), std::move(text))};
   }
   return std::nullopt;
 }

@@ -79,11 +79,10 @@ TEST(Summary, WithoutF16TheFirstEngineWithACacheIsTheBaseline) {
                                with_bytes(timed("contiguous/f32", 64, {1}), 2048),
                                with_bytes(timed("contiguous/int8:g32", 64, {1}), 544)};
   EXPECT_THAT(all_of(records), StartsWith("int8:g32 keeps a token in 0.27 of f32's bytes"));
-  records[0]["case"]["preset"] = "recompute";
   records[1]["case"]["preset"] = "contiguous";
   records[2]["case"]["preset"] = "compressed";
-  EXPECT_THAT(all_of(records),
-              StartsWith("compressed keeps a token in 0.27 of contiguous's bytes"));
+  EXPECT_THAT(all_of(records), StartsWith("int8:g32 keeps a token in 0.27 of f32's bytes"))
+      << "f32 is not to be called \"contiguous\" beside contiguous/int8:g32";
 }
 
 TEST(Summary, FormatsOfAsManyBytesAreNotPraised) {
@@ -191,8 +190,9 @@ TEST(Summary, AGenericKernelIsNotHeldAgainstATunedOne) {
   records[1]["kernel"] = "generic";
   EXPECT_THAT(all_of(records), Not(HasSubstr("as fast")));
   records[0]["kernel"] = "generic";
-  EXPECT_THAT(all_of(records), HasSubstr("int4:g32 is 0.50 times as fast"))
-      << "two generic kernels can be compared";
+  EXPECT_THAT(all_of(records),
+              HasSubstr("Generic kernels: At 64 tokens of context int4:g32 is 0.50 times as fast"))
+      << "two generic kernels can be compared, as such";
 }
 
 TEST(Summary, RunsOfOneTokenHaveNoSpeed) {
@@ -244,6 +244,13 @@ TEST(Summary, WhatIsNotFasterAtTheLongestContextDoesNotPay) {
       timed("contiguous/f16", 1024, about(10)), timed("contiguous/int8:g32", 1024, about(5)),
       timed("contiguous/f16", 4096, about(10)), timed("contiguous/int8:g32", 4096, about(10))};
   EXPECT_THAT(all_of(records), Not(HasSubstr("contexts measured")));
+}
+
+TEST(Summary, OneContextIsNotFromThereOn) {
+  const std::vector<Json> records = {
+      timed("contiguous/f16", 1024, about(10)), timed("contiguous/int8:g32", 1024, about(10)),
+      timed("contiguous/f16", 4096, about(10)), timed("contiguous/int8:g32", 4096, about(5))};
+  EXPECT_THAT(all_of(records), HasSubstr("faster than f16: at 4,096 tokens alone int8:g32."));
 }
 
 TEST(Summary, OneContextIsNoCurve) {
@@ -384,6 +391,18 @@ TEST(Summary, WhatWasScoredTellsSettingsApart) {
     }
   }
   EXPECT_THAT(all_of(records), HasSubstr("scored on alice.txt: How far"));
+}
+
+TEST(Summary, WhatOnlyLevelsDifferInIsNotSaid) {
+  std::vector<Json> records;
+  for (const char* level : {"attention", "model"}) {
+    for (const char* engine : {"contiguous/f16", "contiguous/int8:g32"}) {
+      records.push_back(timed(engine, 64, about(engine == std::string("contiguous/f16") ? 9 : 5)));
+      records.back()["case"].update({{"level", level}, {"layers", *level == 'm' ? 4 : 2}});
+    }
+  }
+  EXPECT_THAT(texts_of(records, kFact), Contains(StartsWith("Whole steps: At 64 tokens")))
+      << "the layers of the attention alone are others, of no consequence here";
 }
 
 TEST(Summary, WholeStepsAreToldBeforeTheAttentionAlone) {

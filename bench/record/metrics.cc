@@ -111,7 +111,7 @@ constexpr RecordField kFields[] = {
     setting_field("case.prompt_len", integer, "prompt",
                   "Tokens fed before the first generated one; 0 starts from one seeded token."),
     setting_field("case.gen_len", integer, "generated", "Tokens generated in a round."),
-    setting_field("case.seq_len", integer, "context", "prompt_len + gen_len."),
+    setting_field("case.seq_len", integer, "length", "prompt_len + gen_len, tokens."),
     setting_field("case.max_seq_len", integer, "max_seq_len",
                   "Positions that the cache is made for."),
     setting_field("case.batch", integer, "batch", "Sequences that decode in lockstep."),
@@ -138,10 +138,10 @@ constexpr RecordField kFields[] = {
     noisy("latency.itl_ms", summary, "ITL", "ms", kSmaller,
           "Inter-token latency: each gap between tokens, the first token left out, pooled over "
           "sequences and rounds. Its percentiles describe and never decide: gaps are correlated."),
-    time(noisy(
-        "latency.tpot_ms", summary, "TPOT", "ms", kSmaller,
-        "Time per output token of a sequence: (end − first token)/(n − 1); over rounds. Null for "
-        "n < 2.")),
+    time(
+        noisy("latency.tpot_ms", summary, "TPOT", "ms", kSmaller,
+              "Time per output token of a sequence: (end − first token)/(n − 1); over rounds. Null "
+              "where one token is generated.")),
     time(noisy("latency.e2e_ms", summary, "end to end", "ms", kSmaller,
                "From the start to the last token of a round; over rounds.")),
     noisy("latency.attend_ms", summary, "attention", "ms", kSmaller,
@@ -153,7 +153,8 @@ constexpr RecordField kFields[] = {
           "without a prompt."),
     noisy("throughput.decode_tok_per_s", number, "decode", "tokens/s", kBigger,
           "Generated tokens of all sequences, the first of each left out, over decode wall time; "
-          "input tokens are never counted; median of the rounds. Null for n < 2."),
+          "input tokens are never counted; median of the rounds. Null where one "
+          "token is generated."),
     noisy("throughput.decode_tok_per_s_per_seq", number, "decode/seq", "tokens/s", kBigger,
           "The same for one sequence: (n − 1)/(end − first token)."),
 

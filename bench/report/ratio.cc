@@ -5,16 +5,14 @@
 #include "bench/record/stats.h"
 
 namespace kvmark {
-namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool took_turns(const Json& a, const Json& b) {
-  return value_at(a, "group_run") == value_at(b, "group_run") &&
-         value_at(a, "sampling.interleaved") == true && value_at(b, "sampling.interleaved") == true;
+bool took_turns(const Json& record, const Json& other) {
+  return value_at(record, "group_run") == value_at(other, "group_run") &&
+         value_at(record, "sampling.interleaved") == true &&
+         value_at(other, "sampling.interleaved") == true;
 }
-
-}  // namespace
 
 SpeedVerdict verdict_of(const SpeedRatio& speed) {
   if (!speed.interval) return SpeedVerdict::rough;

@@ -18,6 +18,12 @@ struct SpeedRatio {
   size_t rounds = 0;      // of the row with fewer
 };
 
+// Did the rounds of both alternate? Then a drift of the machine fell on both alike.
+bool took_turns(const nlohmann::ordered_json& record, const nlohmann::ordered_json& other);
+
+// Without an interval, what is so many times as slow is slower all the same.
+inline constexpr double kFar = 2;
+
 // What a ratio says. same: its whole interval lies within kSameSpeed of 1, which is no difference
 // to a user. open: its interval is wider and holds 1. rough: it has none.
 enum class SpeedVerdict { faster, slower, same, open, rough };

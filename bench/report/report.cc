@@ -64,7 +64,6 @@ constexpr std::string_view kAttendDefinition =
 
 // A gate goes with the engine's format.
 constexpr std::string_view kEngineKeys[] = {"engine", "preset", "gate"};
-constexpr std::string_view kLengthKeys[] = {"prompt_len", "gen_len", "seq_len", "max_seq_len"};
 // What the heading says in words of its own.
 constexpr std::string_view kHeadingKeys[] = {"model",   "family", "level",    "weights",  "layers",
                                              "d_model", "heads",  "kv_heads", "head_dim", "batch",
@@ -72,8 +71,8 @@ constexpr std::string_view kHeadingKeys[] = {"model",   "family", "level",    "w
 // What usually goes with the model's name: of interest where one model has several.
 constexpr std::string_view kModelKeys[] = {"ffn", "vocab", "context"};
 
-template <size_t n>
-bool is_one_of(std::string_view key, const std::string_view (&keys)[n]) {
+template <typename Keys>
+bool is_one_of(std::string_view key, const Keys& keys) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }
 

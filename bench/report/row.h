@@ -1,6 +1,7 @@
 // What the report says about one record.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -63,6 +64,9 @@ std::string ceiling_text(double gb_per_s);
 // one, "int8:g32"; `recompute` alone computes in f32.
 std::string engine_layout(const nlohmann::ordered_json& record);
 std::string engine_format(const nlohmann::ordered_json& record);
+// Keys of a case that say how long its rows are.
+inline constexpr std::array<std::string_view, 4> kLengthKeys = {"prompt_len", "gen_len", "seq_len",
+                                                                "max_seq_len"};
 // The case without its engine, what goes with that, and `keys`, as text: equal for rows that are
 // equal otherwise.
 std::string rest_of_case(const nlohmann::ordered_json& record,

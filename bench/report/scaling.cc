@@ -112,9 +112,8 @@ std::string label_of(const Setting& setting, const std::vector<Setting>& setting
 }  // namespace
 
 std::vector<std::string> scaling_lines(Records records) {
-  const Axis axes[] = {
-      {"context", {"prompt_len", "gen_len", "seq_len", "max_seq_len"}, positions_seen},
-      {"batch", {"batch"}, sequences}};
+  const Axis axes[] = {{"context", {kLengthKeys.begin(), kLengthKeys.end()}, positions_seen},
+                       {"batch", {"batch"}, sequences}};
   std::vector<std::string> lines;
   for (const Axis& axis : axes) {
     std::vector<Setting> settings = settings_of(records, axis);

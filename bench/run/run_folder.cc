@@ -213,6 +213,10 @@ RunRows read_run(const std::string& run) {
   return found;
 }
 
+bool is_same_run(const std::string& one, const std::string& other) {
+  return fs::equivalent(records_path_of(one), records_path_of(other));
+}
+
 std::map<std::string, double> thresholds_of(const std::string& run) {
   std::map<std::string, double> thresholds;
   const std::string path = (folder_of(run) / "plan.json").string();

@@ -60,6 +60,9 @@ struct RunRows {
 // holds no record, or has a plan.json that cannot be read, and as read_records() does.
 RunRows read_run(const std::string& run);
 
+// Are both RUNs, as read_run() takes them, one and the same? Throws UsageError as it does.
+bool is_same_run(const std::string& one, const std::string& other);
+
 // The `thresholds` that the plans of a run set (RUN as in read_run()), by MetricName::path(); the
 // last plan with one counts. Empty where there is no plan.json. Throws UsageError naming the file
 // for what is no threshold.

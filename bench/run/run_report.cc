@@ -18,8 +18,6 @@
 namespace kvmark {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // The second run against the first, as `kvmark compare` sees them by itself. The rows are given
 // back.
 Comparison compare_both(const std::vector<std::string>& names, std::vector<RunRows>& runs) {
@@ -29,7 +27,7 @@ Comparison compare_both(const std::vector<std::string>& names, std::vector<RunRo
   ComparedRun base{names.front(), std::move(runs.front().rows), runs.front().planned};
   ComparedRun now{names.back(), std::move(runs.back().rows), runs.back().planned};
   Comparison comparison = compare(base, now, options);
-  note_same_run(names.front(), names.back(), comparison);
+  comparison.of_one_run = is_same_run(names.front(), names.back());
   runs.front().rows = std::move(base.rows);
   runs.back().rows = std::move(now.rows);
   return comparison;

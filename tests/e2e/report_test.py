@@ -113,8 +113,8 @@ class ReportTest(unittest.TestCase):
 
     def test_one_run_against_itself_is_said(self):
         self.report(BASE, BASE, "--no-plots")
-        notes = data_of(self.page)["comparison"]["notes"]
-        self.assertEqual(notes[0], "both sides are the same run")
+        verdict = data_of(self.page)["comparison"]["verdict"]
+        self.assertTrue(verdict.endswith("; both sides are the same run"), verdict)
 
     def test_a_page_of_200_rows_has_less_than_3_mib(self):
         self.report(REFERENCE / "cpu-speed.jsonl", REFERENCE / "heads.jsonl", NEW, "--no-plots")
