@@ -54,8 +54,7 @@ std::string setting_words(const Json& flat, const std::string& key) {
   if (key == "head_dim") return fmt::format("{} channels a head", text("head_dim"));
   if (key == "threads") return counted(flat.value("threads", size_t{0}), "thread");
   if (key == "score.text") return fmt::format("scored on {}", text("score.text"));
-  if (key == "pool_order")
-    return text("pool_order") == "fresh" ? "" : text("pool_order") + " pages";
+  if (key == "pool_order") return text("pool_order") + " pages";
   const Json value = flat.value(key, Json());
   if (value.is_boolean()) return value.get<bool>() ? key : "";
   return value.is_null() ? "" : fmt::format("{} {}", key, text_of(value));

@@ -146,9 +146,21 @@ Json environment_json(Records rows) {
   return all;
 }
 
-Json warnings_json(Records rows, const Doubts& doubts) {
-  Texts warnings = doubts.plain_lines();
-  if (std::string line = generic_line(rows); !line.empty()) warnings.push_back(std::move(line));
+// Of a comparison with the side that they are of.
+Json warnings_json(const PageContent& content) {
+  Texts warnings;
+  const auto add = [&](Records rows, std::string_view side) {
+    Texts lines = Doubts(rows).plain_lines();
+    if (std::string line = generic_line(rows); !line.empty()) lines.push_back(std::move(line));
+    for (const std::string& line : lines) warnings.push_back(fmt::format("{}{}", side, line));
+  };
+  const Records rows = content.rows;
+  if (!content.comparison) {
+    add(rows, "");
+  } else {
+    add(rows.first(content.runs.front().rows), "base: ");
+    add(rows.last(content.runs.back().rows), "new: ");
+  }
   return warnings;
 }
 
@@ -221,7 +233,7 @@ Json page_data(const PageContent& content) {
             {"runs", runs_json(content)},
             {"summary", summary_json(content)},
             {"environment", environment_json(content.rows)},
-            {"warnings", warnings_json(content.rows, doubts)},
+            {"warnings", warnings_json(content)},
             {"metrics", metrics_json(figures)},
             {"settings", settings_json(content.rows)},
             {"limits",

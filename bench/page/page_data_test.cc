@@ -18,6 +18,7 @@ using Json = nlohmann::ordered_json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 PageContent content_of(std::vector<Json> rows, Json plan = nullptr) {
   PageContent content;
@@ -93,6 +94,7 @@ TEST(PageData, AComparisonIsWholeAndGivesRoles) {
   EXPECT_EQ(data["comparison"]["schema"], "kvmark-compare/1");
   EXPECT_EQ(data["comparison"]["cases"].size(), 3u);
   EXPECT_THAT(data["summary"][0]["text"].get<std::string>(), HasSubstr("no regression found"));
+  EXPECT_THAT(data["summary"][1]["text"].get<std::string>(), StartsWith("Of the new run. "));
   EXPECT_EQ(data_of(quickstart())["comparison"], nullptr);
 }
 
@@ -256,6 +258,7 @@ TEST(PageData, ARowIsNamed) {
   EXPECT_EQ(r["format"], "f16");
   EXPECT_EQ(r["context"], 128);
   EXPECT_EQ(r["rounds"], 7);
+  EXPECT_EQ(r["machine"], "Some CPU with — cores");
   EXPECT_EQ(r["name"], "paged:16/f16 seed-gqa model at 128+511, 2 threads");
   EXPECT_EQ(data["rows"][0]["context"], 511) << "no prompt";
   EXPECT_EQ(data["rows"][0]["format"], "f32");
@@ -357,6 +360,17 @@ TEST(PageData, DoubtsOfAllRowsAreWarningsAndThoseOfOneItsOwn) {
               ElementsAre("load 2.8 on 2 cores: all rows", "steal: 1 of 3 rows"));
   EXPECT_EQ(data["rows"][1]["doubts"], Json({"steal"}));
   EXPECT_EQ(data["rows"][2]["doubts"], Json::array());
+}
+
+TEST(PageData, WarningsOfAComparisonSayTheirSide) {
+  PageContent content = content_of({row("contiguous/f16", "", 1000)});
+  content.rows[0]["env"]["unstable"].push_back("steal");
+  content.comparison = Comparison{};
+  content.runs.push_back(content.runs[0]);
+  content.rows.push_back(row("contiguous/f16", "", 1000));
+  content.rows[1]["kernel"] = "generic";
+  EXPECT_THAT(page_data(content)["warnings"].get<std::vector<std::string>>(),
+              ElementsAre("base: steal: all rows", StartsWith("new: generic kernels")));
 }
 
 TEST(PageData, TheEnvironmentTellsWhereRowsDiffer) {

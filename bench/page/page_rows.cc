@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "bench/compare/surroundings.h"
 #include "bench/page/comparable.h"
 #include "bench/page/series.h"
 #include "bench/report/format.h"
@@ -58,6 +59,7 @@ Json row_json(const Json& record, const std::vector<Figure>& figures, const Doub
            {"rounds", rounds.is_number() ? rounds : Json()},
            {"turn", value_at(record, "sampling.interleaved") == true ? value_at(record, "group_run")
                                                                      : Json()},
+           {"machine", machine_of(record)},
            {"generic", is_generic(record)},
            {"case", flat_case(record)}};
   add_figures(record, figures, row);
@@ -127,9 +129,10 @@ Json speeds_json(const Json& record, Records rows) {
     if (&rows[i] == &record || !is_ok(rows[i]) || !took_turns(record, rows[i])) continue;
     const auto speed = step_speed(record, rows[i]);
     if (!speed || !speed->interval) continue;
+    const auto [low, high] = *speed->interval;
     speeds.push_back({{"row", i},
-                      {"ratio", speed->ratio},
-                      {"interval", *speed->interval},
+                      {"ratio", thinned(speed->ratio)},
+                      {"interval", {thinned(low), thinned(high)}},
                       {"verdict", verdict_word(verdict_of(*speed))}});
   }
   return speeds;

@@ -18,10 +18,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kTimePoints = 64, kMemoryPoints = 128;
 
-// Six significant digits are more than a picture shows, and a third of the bytes.
-Json thinned(double value) { return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr); }
-
 }  // namespace
+
+Json thinned(double value) { return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr); }
 
 Json cumulative_series(const Json& record) {
   const TimeSoFar so_far = time_so_far(record);

@@ -59,6 +59,11 @@ std::string times_text(double ratio) {
   return fmt::format("{:.{}f}", ratio, off < 0.0005 ? 4 : off < 0.005 ? 3 : 2);
 }
 
+// Without an interval: 1.05, 2.3, 37.
+std::string about_text(double ratio) {
+  return ratio > 0.5 && ratio < 2 ? fmt::format("{:.2f}", ratio) : rough_number(ratio);
+}
+
 std::string interval_text(const std::array<double, 2>& interval) {
   return fmt::format("{}–{}", times_text(interval[0]), times_text(interval[1]));
 }
@@ -173,7 +178,7 @@ Sentence rough_sentence(const std::vector<Judged>& engines, const std::string& p
                         const std::string& baseline) {
   Texts parts;
   for (const Judged& e : engines) {
-    const std::string ratio = rough_number(e.speed.ratio);
+    const std::string ratio = about_text(e.speed.ratio);
     parts.push_back(parts.empty()
                         ? fmt::format("{} is about {} times as fast as {}", e.name, ratio, baseline)
                         : fmt::format("{} about {} times", e.name, ratio));
@@ -286,6 +291,13 @@ std::vector<const Json*> rows_by_format(const ComparableRows& group) {
 
 constexpr double kLeastKld = 1e-4;  // nats: less is nothing to a reader
 
+// "98.7 %"; 100 % is all of them, and never rounded up to.
+std::string agreement_text(double part) {
+  const double percent = 100 * part;
+  if (part == 1) return "100 %";
+  return percent >= 99.95 ? "more than 99.9 %" : fmt::format("{:.1f} %", percent);
+}
+
 // Of scored text.
 Texts text_losses(const ComparableRows& group) {
   Texts parts;
@@ -293,12 +305,12 @@ Texts text_losses(const ComparableRows& group) {
     const auto kld = figure(*row, "accuracy.loss.kld_mean");
     if (!kld || !(*kld > 0)) continue;
     const auto top1 = figure(*row, "accuracy.loss.top1_agreement");
-    parts.push_back(fmt::format(
-        "{} {} nats{}", short_name(*row),
-        *kld < kLeastKld ? fmt::format("under {}", kLeastKld) : rough_number(*kld),
-        top1 ? fmt::format(" with the same most likely token at {:.1f} % of the positions",
-                           100 * *top1)
-             : ""));
+    parts.push_back(
+        fmt::format("{} {} nats{}", short_name(*row),
+                    *kld < kLeastKld ? fmt::format("under {}", kLeastKld) : rough_number(*kld),
+                    top1 ? fmt::format(" with the same most likely token at {} of the positions",
+                                       agreement_text(*top1))
+                         : ""));
   }
   return parts;
 }
@@ -362,7 +374,7 @@ Sentence recompute_step(const Judged& cached) {
   }
   return {speed.ratio >= kFar ? Kind::fact : Kind::undecided,
           fmt::format("a step took about {} times as long ({}: no interval)",
-                      rough_number(speed.ratio), why_no_interval({cached}))};
+                      about_text(speed.ratio), why_no_interval({cached}))};
 }
 
 // The longest run that both made.
@@ -432,6 +444,14 @@ std::optional<Sentence> not_ok_sentence(Records records) {
   return Sentence{Kind::warning, fmt::format("{}.", fmt::join(parts, ". "))};
 }
 
+bool judges_times(const Comparison& comparison) {
+  return std::any_of(comparison.cases.begin(), comparison.cases.end(), [](const auto& c) {
+    return std::any_of(c.metrics.begin(), c.metrics.end(), [](const MetricComparison& m) {
+      return m.verdict != Verdict::shown && m.field && m.field->gate == Gate::time;
+    });
+  });
+}
+
 }  // namespace
 
 std::vector<Sentence> summary(Records records) {
@@ -455,6 +475,10 @@ std::vector<Sentence> summary(Records records) {
   add(payoff_sentence);
   add(loss_sentence);
   add(recompute_sentence);
+  if (!sentences.empty() && groups.size() > 1) {
+    sentences.push_back({Kind::fact, fmt::format("There are {} settings; others may say otherwise.",
+                                                 groups.size())});
+  }
   if (sentences.empty() && !groups.empty()) {
     sentences.push_back({Kind::fact, "There is nothing here to compare an engine with."});
   }
@@ -468,8 +492,9 @@ Sentence verdict_sentence(const Comparison& comparison) {
                     : code != kExitFine                  ? Kind::warning
                     : tally_of(comparison).undecided > 0 ? Kind::undecided
                                                          : Kind::fact;
-  return {kind, fmt::format("{} against {}: {}.", comparison.now, comparison.base,
-                            headline(comparison, /*strict=*/false))};
+  return {kind, fmt::format("{} against {}: {}.{}", comparison.now, comparison.base,
+                            headline(comparison, /*strict=*/false),
+                            judges_times(comparison) ? "" : " No time was judged.")};
 }
 
 }  // namespace kvmark

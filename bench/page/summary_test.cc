@@ -138,7 +138,7 @@ TEST(Summary, FewRoundsAreUndecided) {
                                      timed("contiguous/int4:g32", 64, {8, 8, 8})};
   EXPECT_THAT(texts_of(records, kUndecided),
               ElementsAre("At 64 tokens of context int8:g32 is about 2.0 times as fast as f16, "
-                          "int4:g32 about 1.2 times; measured in 3 rounds: no interval."));
+                          "int4:g32 about 1.25 times; measured in 3 rounds: no interval."));
   EXPECT_THAT(texts_of(records, kFact), Not(Contains(HasSubstr("as fast"))));
 }
 
@@ -148,6 +148,20 @@ TEST(Summary, RowsThatTookNoTurnsAreUndecided) {
   records[1]["group_run"] = "another";
   EXPECT_THAT(texts_of(records, kUndecided),
               ElementsAre(HasSubstr("not measured side by side: no interval")));
+}
+
+TEST(Summary, RowsOfNoGroupTookNoTurns) {
+  std::vector<Json> records = {timed("contiguous/f16", 64, about(10)),
+                               timed("contiguous/int8:g32", 64, about(5))};
+  for (Json& record : records) record["group_run"] = nullptr;
+  EXPECT_THAT(texts_of(records, kUndecided),
+              ElementsAre(HasSubstr("not measured side by side: no interval")));
+}
+
+TEST(Summary, TimesThatNoClockTellsHaveNoRatio) {
+  EXPECT_THAT(all_of({timed("contiguous/f16", 64, about(10)),
+                      timed("contiguous/int8:g32", 64, std::vector<double>(7, 5e-324))}),
+              Not(HasSubstr("as fast")));
 }
 
 TEST(Summary, RowsAreHeldAgainstTheirOwnExecution) {
@@ -296,6 +310,8 @@ TEST(Summary, AScoredTextTellsDivergence) {
   EXPECT_THAT(text, Not(HasSubstr("relative RMS"))) << "one of them is enough";
   records[1]["accuracy"]["loss"]["kld_mean"] = 4.5e-7;
   EXPECT_THAT(all_of(records), HasSubstr("int4:g32 under 0.0001 nats with the same"));
+  records[1]["accuracy"]["loss"]["top1_agreement"] = 0.9996;
+  EXPECT_THAT(all_of(records), HasSubstr("token at more than 99.9 % of the positions"));
 }
 
 TEST(Summary, TheOrderOfSumsIsNoLoss) {
@@ -334,7 +350,7 @@ TEST(Summary, RecomputingWithoutAnIntervalIsAFactWhereItIsFarBehind) {
               Contains(HasSubstr("0.5225 s; a step took about 98 times as long (measured in 1 "
                                  "round: no interval).")));
   EXPECT_THAT(texts_of(with_and_without({1.9}, {1}), kUndecided),
-              Contains(HasSubstr("a step took about 1.9 times as long")));
+              Contains(HasSubstr("a step took about 1.90 times as long")));
   EXPECT_THAT(
       texts_of(with_and_without({10, 9, 11, 12, 8, 10, 9}, {9, 10, 10, 10, 10, 9, 10}), kUndecided),
       Contains(HasSubstr("a step took 1.10 times as long (95 % interval 0.80–1.20)")));
@@ -379,6 +395,7 @@ TEST(Summary, TheSettingWithMostRowsIsToldAndNamed) {
       texts_of(records, kFact),
       Contains("1 thread: At 64 tokens of context int8:g32 is 2.00 times as fast as f16 (95 "
                "% interval 2.00–2.00), paged:16/f16 2.00 times (2.00–2.00)."));
+  EXPECT_EQ(summary(records).back().text, "There are 2 settings; others may say otherwise.");
 }
 
 TEST(Summary, WhatWasScoredTellsSettingsApart) {
@@ -460,9 +477,14 @@ TEST(Summary, TheVerdictOfAComparisonHasItsKind) {
   comparison.cases[0].base_status = comparison.cases[0].status = "ok";
   comparison.cases[0].metrics.resize(2);
   comparison.cases[0].metrics[0].verdict = Verdict::same;
+  comparison.cases[0].metrics[0].field = find_record_field("memory.kv_live_bytes");
   comparison.cases[0].metrics[1].verdict = Verdict::better;
   EXPECT_EQ(verdict_sentence(comparison).kind, kFact);
-  EXPECT_THAT(verdict_sentence(comparison).text, StartsWith("after against before: no regression"));
+  EXPECT_THAT(
+      verdict_sentence(comparison).text,
+      AllOf(StartsWith("after against before: no regression"), HasSubstr(" No time was judged.")));
+  comparison.cases[0].metrics[1].field = find_record_field("latency.tpot_ms");
+  EXPECT_THAT(verdict_sentence(comparison).text, Not(HasSubstr("No time was judged")));
   comparison.cases[0].metrics[1].verdict = Verdict::undecided;
   EXPECT_EQ(verdict_sentence(comparison).kind, kUndecided);
   comparison.cases[0].metrics[0].verdict = Verdict::worse;

@@ -30,8 +30,8 @@ constexpr std::pair<std::string_view, std::string_view> kMarks[] = {
 };
 
 constexpr std::string_view kGenericDefinition =
-    "generic kernels decode to f32 first; compare the bytes and losses of these formats, not their "
-    "speed: ";
+    "generic kernels decode to f32 first; their speed says nothing about other kernels of the same "
+    "formats: ";
 constexpr std::string_view kWholeRunDefinition =
     "slope: exponent with which the time so far grows with the tokens, over the last half of the "
     "median round: 1 linear, 2 quadratic.";
@@ -102,13 +102,11 @@ bool has_slopes(const std::vector<Section>& sections) {
 }  // namespace
 
 std::string generic_line(Records records) {
-  std::vector<std::string> formats;
+  std::vector<std::string> engines;
   for (const Json& record : records) {
-    if (!has_figures(record) || !is_generic(record)) continue;
-    add_once(formats, engine_format(record));
+    if (has_figures(record) && is_generic(record)) add_once(engines, engine_name(record));
   }
-  if (formats.empty()) return "";
-  return fmt::format("{}{}.", kGenericDefinition, fmt::join(formats, ", "));
+  return engines.empty() ? "" : fmt::format("{}{}.", kGenericDefinition, fmt::join(engines, ", "));
 }
 
 std::vector<std::string> legend(Records records, const Doubts& doubts,

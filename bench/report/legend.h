@@ -17,8 +17,7 @@ std::vector<std::string> legend(Records records, const Doubts& doubts,
                                 const std::vector<Section>& sections,
                                 const std::vector<Section>& side_by_side);
 
-// Of which formats the speed says nothing, since their kernels are generic; "" where there are
-// none.
+// Which engines were computed by generic kernels, and what that means; "" where there are none.
 std::string generic_line(Records records);
 
 }  // namespace kvmark

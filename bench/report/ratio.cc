@@ -9,7 +9,8 @@ namespace kvmark {
 using Json = nlohmann::ordered_json;
 
 bool took_turns(const Json& record, const Json& other) {
-  return value_at(record, "group_run") == value_at(other, "group_run") &&
+  const Json& turn = value_at(record, "group_run");
+  return !turn.is_null() && turn == value_at(other, "group_run") &&
          value_at(record, "sampling.interleaved") == true &&
          value_at(other, "sampling.interleaved") == true;
 }
@@ -32,7 +33,8 @@ std::vector<double> rounds_of(const Json& record) {
 
 std::optional<SpeedRatio> speed_ratio(const Json& record, const Json& other) {
   const std::vector<double> ms = rounds_of(record), other_ms = rounds_of(other);
-  const auto is_time = [](double value) { return value > 0; };
+  // Above what no clock can tell, so that ratios stay finite.
+  const auto is_time = [](double value) { return value > 1e-9 && value < 1e15; };
   if (ms.empty() || other_ms.empty() || !std::all_of(ms.begin(), ms.end(), is_time) ||
       !std::all_of(other_ms.begin(), other_ms.end(), is_time)) {
     return std::nullopt;

@@ -181,7 +181,7 @@ TEST(Table, NamesTheFormatsWithGenericKernels) {
   records[1]["kernel"] = records[2]["kernel"] = "generic";
   for (const std::string& text : {table(records), markdown(records)}) {
     EXPECT_THAT(text, HasSubstr("generic kernels decode to f32 first"));
-    EXPECT_THAT(text, HasSubstr("not their speed: f32, f16."));
+    EXPECT_THAT(text, HasSubstr("kernels of the same formats: contiguous/f32, contiguous/f16."));
   }
 }
 

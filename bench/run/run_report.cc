@@ -53,10 +53,12 @@ void check_no_input(const ReportRequest& request) {
   namespace fs = std::filesystem;
   const fs::path page = resolved(request.page);
   for (const fs::path run : request.runs) {
-    for (const fs::path& file : {run, run / "records.jsonl", run / "plan.json"}) {
+    for (const fs::path& file :
+         {run, run / "records.jsonl", run / "plan.json", run / "workers.log"}) {
       if (resolved(file) != page) continue;
-      throw UsageError(fmt::format("-o {}: this file is read; expected another name for the page",
-                                   request.page));
+      throw UsageError(
+          fmt::format("-o {}: this file is of the run itself; expected another name for the page",
+                      request.page));
     }
   }
 }

@@ -201,7 +201,7 @@ class ReportTest(unittest.TestCase):
         records = folder / "records.jsonl"
         records.write_text(QUICKSTART.read_text())
         for run, self.page in [(records, records), (folder, records), (folder, folder / "plan.json")]:
-            self.assertIn("this file is read", self.report(run, "--no-plots", code=2).stderr)
+            self.assertIn("this file is of the run itself", self.report(run, "--no-plots", code=2).stderr)
         self.assertEqual(records.read_text(), QUICKSTART.read_text())
 
     def test_a_stream_has_no_plots_beside_it(self):
