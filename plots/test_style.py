@@ -66,14 +66,12 @@ class TestFigure(PlotTest):
         rows[0]["case"]["pool_order"] = "shuffled"
         self.assertIn("pool_order shuffled", style.setting(rows))
 
-
     def test_a_step_of_a_batch(self):
         rows = quickstart()
         self.assertIn("batch 1,", style.setting(rows))
         self.assertEqual((style.of_all(rows), style.of_each(rows)), ("", ""))
         rows[0]["case"]["batch"] = 4
         self.assertIn("batch 4 (a step serves all sequences),", style.setting(rows))
-
 
     def test_intervals_lie_beside_each_other(self):
         figure = style.new_figure("title", "subtitle", quickstart())
