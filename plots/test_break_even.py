@@ -51,7 +51,8 @@ class TestBreakEven(PlotTest):
     def test_as_fast_is_neither_side(self):
         before, near = (1024, 0.5, 0.4, 0.6), (4096, 1.005, 1.001, 1.009)
         self.assertIsNone(break_even.crossing_of([before, near]))
-        self.assertIsNone(break_even.crossing_of([(1024, 0.995, 0.991, 0.999), (4096, 2, 1.9, 2.1)]))
+        nearly = (1024, 0.995, 0.991, 0.999)
+        self.assertIsNone(break_even.crossing_of([nearly, (4096, 2, 1.9, 2.1)]))
         at, *between = break_even.crossing_of([before, near, (8192, 1.03, 1.02, 1.04)])
         self.assertEqual(between, [1024, 8192, True])
         self.assertTrue(1024 < at < 4096)

@@ -40,7 +40,8 @@ class TestClear(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.folder)), sorted(OTHERS))
 
     def test_what_cannot_be_is_2(self):
-        for arguments, said in [([], "usage"), ([os.path.join(self.folder, "none")], "none: No such")]:
+        missing = os.path.join(self.folder, "none")
+        for arguments, said in [([], "usage"), ([missing], "none: No such")]:
             err = io.StringIO()
             with contextlib.redirect_stderr(err):
                 self.assertEqual(clear.main(arguments), 2)
