@@ -57,8 +57,8 @@ class TestFigure(PlotTest):
         rows = quickstart()
         for row in rows:
             row["env"]["cpu"] = "A processor with a very long name " * 5
-        figure = style.new_figure("title", "a subtitle of many words " * 12, rows)
-        self.check_picture(figure)
+        for subtitle in ("a subtitle of many words " * 12, "MEMORY 000-WWW " * 20):
+            self.check_picture(style.new_figure("title", subtitle, rows))
 
     def test_settings_that_are_unusual_are_named(self):
         rows = quickstart()
