@@ -10,6 +10,7 @@ from records import (by_engine, context, contexts, engine, generic_beside, lengt
                      one_length_each, series)
 
 REFERENCES = ("contiguous/f16", "paged:16/f16")
+SAME_SPEED = 0.01  # an interval so near to 1 is no difference to a user
 
 
 def plot_break_even(records):
@@ -43,7 +44,8 @@ def plot_break_even(records):
         f"Speed against {called[reference]}: {style.model(rows)}",
         f"{style.setting(rows)}; " + (
             "round by round, median with its 95 % interval; a bar on the line of 1: where an "
-            "engine crosses it, between contexts whose intervals lie on either side"
+            "engine crosses it, between contexts whose intervals lie on either side and not all "
+            f"within {100 * SAME_SPEED:g} % of it"
             if have_intervals(curves) else
             "medians of fewer than six rounds: without intervals no crossing is decided")
         + left_out([called[name] for name in by_engine(every) if name in generic]),
@@ -92,14 +94,23 @@ def draw_curves(axes, curves, called, reference):
         style.set_beside(axes.figure, drawn)
 
 
+def is_ahead(low, high):
+    """By the interval of its speed (bench/report/ratio.cc); None where it is as fast, or open."""
+    if low is None or (low >= 1 - SAME_SPEED and high <= 1 + SAME_SPEED):
+        return None
+    if low > 1:
+        return True
+    return False if high < 1 else None
+
+
 def crossing_of(points):
     """(context, that before, that after, is it ahead after?) of the last crossing of 1, or None.
 
     points: (context, ratio, low, high) by context. Before and after are contexts whose intervals
-    lie on opposite sides of 1; between them the medians say where, on a logarithmic axis.
+    decide for opposite sides; between them the medians say where, on a logarithmic axis.
     """
-    sides = [(i, low > 1) for i, (_, _, low, high) in enumerate(points)
-             if low is not None and (low > 1 or high < 1)]
+    sides = [(i, is_ahead(low, high)) for i, (_, _, low, high) in enumerate(points)]
+    sides = [(i, ahead) for i, ahead in sides if ahead is not None]
     turns = [(a, b, ahead) for (a, was), (b, ahead) in zip(sides, sides[1:]) if was != ahead]
     if not turns:
         return None

@@ -60,7 +60,7 @@ def plot_latency(records):
 
 
 def limits_of(rows):
-    """Around the gaps and marks of the caches: recompute, far slower, would hide how they differ."""
+    """Around the gaps and marks of the caches: recompute, far slower, would hide theirs."""
     shown = [r for r in rows if engine(r) != "recompute"] or rows
     found = [gap for record in shown for gap in series(record, "samples.itl_ms")]
     found += [mark for record in shown for part in ("p50", "p99")

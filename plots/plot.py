@@ -5,13 +5,12 @@ plot.py RUN...                        every plot, into RUN/plots of the first ru
 plot.py BASE NEW --compare FILE       their comparison; FILE is what `kvmark compare BASE NEW
                                       --format json` printed
 
-Exit code: 0; 1 where pictures could not be drawn, which stderr names; 2 where files or arguments are
-not what they should be.
+Exit code: 0; 2 where files or arguments are not what they should be; 3 where pictures could not be
+drawn, which stderr names. 1 is Python's own, for a fault of this program.
 """
 
 import argparse
 import os
-import re
 import sys
 import textwrap
 from collections import namedtuple
@@ -21,6 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import style  # noqa: E402 (the folder of these files comes first)
 from break_even import plot_break_even  # noqa: E402
+from clear import SETTINGS, remove_earlier  # noqa: E402
 from comparison import plot_comparison, read_comparison  # noqa: E402
 from growth import plot_attention_time, plot_cumulative_time, plot_step_time  # noqa: E402
 from heat_map import HEAD_KEYS, plot_heat_map  # noqa: E402
@@ -49,7 +49,7 @@ PLOTS = (
 )
 MOST_PICTURES = 8  # of a plot
 OF_THE_MODEL = ("context", "vocab")  # keys of a case that its name implies
-SETTINGS = "settings.txt"  # which number is which setting
+SOME_FAILED = 3  # the exit code
 
 
 # ---- What is drawn ----
@@ -57,20 +57,21 @@ SETTINGS = "settings.txt"  # which number is which setting
 Job = namedtuple("Job", "name function arguments")
 
 
-def jobs_of(rows, numbers):
-    """A job for each plot and setting that has a number; none for a setting without.
+def jobs_of(rows, settings):
+    """A job for each plot and setting.
 
-    numbers: id of a row → number of its setting, the same for all plots. A picture of several
-    settings has that of the first. Where there is one setting, names have none.
+    Settings have numbers, the same in all plots; a picture of several has that of the first. Where
+    there is one setting, names have none.
     """
-    alone = len(set(numbers.values())) == 1
+    numbers = {id(record): at for at, one in enumerate(settings, 1) for record in one}
     jobs = []
     for name, function, apart in PLOTS:
         for one in group(rows, apart):
             number = numbers.get(id(one[0]))
             if number is not None:
                 one.sort(key=lambda record: style.order(engine(record)))
-                jobs.append(Job(name if alone else f"{name}-{number}", function, (one,)))
+                named = f"{name}-{number}" if len(settings) > 1 else name
+                jobs.append(Job(named, function, (one,)))
     return jobs
 
 
@@ -81,7 +82,7 @@ def settings_in_words(settings):
         case = {key: value for key, value in get(records[0], "case", {}).items()
                 if key not in SETTING + OF_THE_MODEL and not isinstance(value, (dict, list))}
         if case.get("level") == "attention":
-            del case["layers"]  # they may follow the context
+            case.pop("layers", None)  # they may follow the context
         case["machine"] = " ".join(str(part) for part in machine_of(records[0]) if part)
         cases.append(case)
     keys = dict.fromkeys(key for case in cases for key in case)
@@ -113,12 +114,14 @@ def draw(jobs, folder):
     return written, failed
 
 
-def remove_earlier(folder):
-    """Removes the pictures of an earlier start: files with names that this program gives."""
-    names = "|".join(["comparison", *(plot.name for plot in PLOTS)])
-    for file in os.listdir(folder):
-        if file == SETTINGS or re.fullmatch(rf"({names})(-\d+)?\.(png|svg)", file):
-            os.remove(os.path.join(folder, file))
+def explain(settings, folder):
+    """Writes which setting has which number. Returns the path of the file."""
+    path = os.path.join(folder, SETTINGS)
+    lines = [f"{at}: {text}" for at, text in enumerate(settings_in_words(settings), 1)]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("The numbers behind the names; a heat map has that of its first setting.\n"
+                   + "".join(f"{line}\n" for line in lines))
+    return path
 
 
 # ---- The command ----
@@ -127,22 +130,22 @@ def say(text):
     print(f"plot.py: {text}", file=sys.stderr)
 
 
-def plots_of(runs, folder, every):
-    """The jobs of every plot of some runs; says which settings have which number."""
+def rows_of(runs):
+    """The rows to draw, each case once; says where several runs have one."""
     rows, repeated = counting(runs)
     if repeated:
         say(f"cases that several of the runs have: {repeated}; drawn from the last of these runs")
+    return rows
+
+
+def settings_of(rows, every):
+    """The settings to draw, each a list of rows; says where there are more."""
     settings = group(rows, SETTING)
-    if len(settings) > MOST_PICTURES and not every:
-        say(f"{len(settings)} settings: of each plot the first {MOST_PICTURES} are drawn; --all "
-            "draws the others too")
-        settings = settings[:MOST_PICTURES]
-    if len(settings) > 1:
-        lines = [f"{at}: {text}" for at, text in enumerate(settings_in_words(settings), 1)]
-        with open(os.path.join(folder, SETTINGS), "w", encoding="utf-8") as file:
-            file.write("The numbers behind the names; a heat map has that of its first setting.\n"
-                       + "".join(f"{line}\n" for line in lines))
-    return jobs_of(rows, {id(record): at for at, one in enumerate(settings, 1) for record in one})
+    if len(settings) <= MOST_PICTURES or every:
+        return settings
+    say(f"{len(settings)} settings: of each plot the first {MOST_PICTURES} are drawn; --all draws "
+        "the others too")
+    return settings[:MOST_PICTURES]
 
 
 def parse(arguments):
@@ -153,16 +156,10 @@ def parse(arguments):
     parser.add_argument("-o", "--output", metavar="DIR",
                         help="default: plots/ in the first RUN, or beside the first file; pictures "
                         "of an earlier start that lie there are removed")
-    parser.add_argument("--clear", action="store_true",
-                        help="only remove pictures of an earlier start from -o DIR")
     parser.add_argument("--compare", metavar="FILE", help="draw this comparison of BASE and NEW")
     parser.add_argument("--all", action="store_true",
                         help=f"more than {MOST_PICTURES} pictures of a plot")
     options = parser.parse_args(arguments)
-    if options.clear:
-        if options.output is None or options.runs:
-            parser.error("--clear needs -o DIR, and no RUN")
-        return options
     if options.compare is None and not options.runs:
         parser.error("no RUN given: name the folder of a run, or a file of records")
     if options.compare is not None and len(options.runs) not in (0, 2):
@@ -170,32 +167,41 @@ def parse(arguments):
     return options
 
 
+def folder_of(options):
+    first = (options.runs or [options.compare])[0]
+    beside = first if os.path.isdir(first) else os.path.dirname(first) or "."
+    return options.output or os.path.join(beside, "plots")
+
+
+def work_of(options):
+    """(jobs, settings) of the command line; a comparison has no settings."""
+    runs = [load(path) for path in options.runs]
+    if options.compare is not None:
+        comparison = read_comparison(options.compare)
+        return [Job("comparison", plot_comparison, (comparison, *runs))], []
+    rows = rows_of(runs)
+    settings = settings_of(rows, options.all)
+    return jobs_of(rows, settings), settings
+
+
 def run(options):
     """The exit code."""
-    if options.clear:
-        remove_earlier(options.output)
-        return 0
-    first = (options.runs or [options.compare])[0]
-    base = first if os.path.isdir(first) else os.path.dirname(first) or "."
-    folder = options.output or os.path.join(base, "plots")
-    runs = [load(path) for path in options.runs]
-    comparison = options.compare and read_comparison(options.compare)
+    folder = folder_of(options)
+    jobs, settings = work_of(options)
     os.makedirs(folder, exist_ok=True)
-    remove_earlier(folder)
-    jobs = ([Job("comparison", plot_comparison, (comparison, *runs))] if comparison else
-            plots_of(runs, folder, options.all))
+    remove_earlier(folder, keep=options.compare)
     written, failed = draw(jobs, folder)
     if written:
         print(f"plots in {folder}, each as PNG and SVG:")
         print(textwrap.fill(" ".join(written), 100, initial_indent="  ", subsequent_indent="  ",
                             break_on_hyphens=False))
-        if os.path.exists(os.path.join(folder, SETTINGS)):
-            print(f"which number is which setting: {os.path.join(folder, SETTINGS)}")
+        if len(settings) > 1:
+            print(f"which number is which setting: {explain(settings, folder)}")
     elif not failed:
-        say(f"{first}: nothing in it can be drawn")
+        say(f"{', '.join(options.runs) or options.compare}: nothing in it can be drawn")
     for name, error in failed.items():
         say(f"{name} failed: {type(error).__name__}: {error}")
-    return 1 if failed else 0
+    return SOME_FAILED if failed else 0
 
 
 def main(arguments):

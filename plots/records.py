@@ -114,13 +114,17 @@ def machine_of(record):
     return (get(record, "env.cpu"), get(record, "env.cores"), get(record, "env.gpu"))
 
 
-def latest(records):
-    """Without rows that a later one of the same case and machine replaces, as after --resume."""
+def last_of_each(records, key):
+    """Without rows that a later one with the same key replaces; those without a case id stay."""
     rows = {}
     for record in records:
-        case_id = record.get("case_id")
-        rows[(case_id, machine_of(record)) if case_id else id(record)] = record
+        rows[key(record) if record.get("case_id") else id(record)] = record
     return list(rows.values())
+
+
+def latest(records):
+    """The rows of a run that count: of a case the last one, as after --resume (run_folder.cc)."""
+    return last_of_each(records, key=lambda record: record["case_id"])
 
 
 def has_figures(record):
@@ -136,11 +140,11 @@ def has_figures(record):
 def counting(runs):
     """(rows with figures of some runs, each case once, how many cases several of the runs have).
 
-    Of a case that several runs measured the row of the last one counts.
+    Of a case that several runs measured on one machine the row of the last one counts.
     """
     own = [[row for row in latest(run) if has_figures(row)] for run in runs]
     rows = [row for run in own for row in run]
-    once = latest(rows)
+    once = last_of_each(rows, key=lambda row: (row["case_id"], machine_of(row)))
     return once, len(rows) - len(once)
 
 

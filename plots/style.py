@@ -30,6 +30,7 @@ OTHERS = ["#882255", "#999933", "#44AA99", "#332288"]  # K and V in different fo
 CAVEAT = "CPU figures don't carry over to GPUs"
 
 WIDTH = 9.0  # inches, of every picture
+LEFT = 0.02  # where words around the picture begin, as a part of its width
 TITLE, SUBTITLE, TICKS, TEXT, FOOTER = 13, 9, 10, 9, 7.5  # points
 
 matplotlib.rcParams.update({
@@ -156,24 +157,34 @@ def new_figure(title, subtitle, records, inside=3.5, above=0.0):
 
     Its axes come from figure.subplots(); set_margins() makes room beside them.
     """
-    heading = textwrap.wrap(subtitle, 136)
-    footer = textwrap.wrap(machine(records), 135)
+    figure = Figure(figsize=(WIDTH, 1))
+    FigureCanvasAgg(figure)
+    heading = wrapped(figure, subtitle, SUBTITLE)
+    footer = wrapped(figure, machine(records), FOOTER)
     if {get(record, "case.device") for record in records} == {"cpu"}:
         footer.append(CAVEAT)
     top = 0.52 + 0.17 * len(heading) + above
     bottom = 0.7 + 0.14 * len(footer)
     height = top + inside + bottom
 
-    figure = Figure(figsize=(WIDTH, height))
-    FigureCanvasAgg(figure)
-    figure.text(0.02, 1 - 0.3 / height, title, fontsize=TITLE, fontweight="bold")
+    figure.set_size_inches(WIDTH, height)
+    figure.text(LEFT, 1 - 0.3 / height, title, fontsize=TITLE, fontweight="bold")
     for at, line in enumerate(heading):
-        figure.text(0.02, 1 - (0.5 + 0.17 * at) / height, line, fontsize=SUBTITLE, color=GREY)
+        figure.text(LEFT, 1 - (0.5 + 0.17 * at) / height, line, fontsize=SUBTITLE, color=GREY)
     for at, line in enumerate(reversed(footer)):
-        figure.text(0.02, (0.1 + 0.14 * at) / height, line, fontsize=FOOTER, color=GREY)
+        figure.text(LEFT, (0.1 + 0.14 * at) / height, line, fontsize=FOOTER, color=GREY)
     figure.subplots_adjust(top=1 - top / height, bottom=bottom / height)
     set_margins(figure, left=0.85, right=0.3)
     return figure
+
+
+def wrapped(figure, text, size):
+    """Lines as wide as the picture allows; how many letters that are depends on the letters."""
+    for letters in range(int(1400 / size), 10, -3):  # from more than ever fit
+        lines = textwrap.wrap(text, letters)
+        if width_of(figure, lines, size) <= (1 - 2 * LEFT) * WIDTH:
+            break
+    return lines
 
 
 def set_margins(figure, left=None, right=None):

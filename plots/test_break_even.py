@@ -48,6 +48,17 @@ class TestBreakEven(PlotTest):
         self.assertIsNone(break_even.crossing_of(points[:3]))
         self.assertIsNone(break_even.crossing_of([(1, 0.5, None, None), (2, 2, None, None)]))
 
+    def test_as_fast_is_neither_side(self):
+        before, near = (1024, 0.5, 0.4, 0.6), (4096, 1.005, 1.001, 1.009)
+        self.assertIsNone(break_even.crossing_of([before, near]))
+        nearly = (1024, 0.995, 0.991, 0.999)
+        self.assertIsNone(break_even.crossing_of([nearly, (4096, 2, 1.9, 2.1)]))
+        at, *between = break_even.crossing_of([before, near, (8192, 1.03, 1.02, 1.04)])
+        self.assertEqual(between, [1024, 8192, True])
+        self.assertTrue(1024 < at < 4096)
+        # Wider than that, it is ahead, if only just.
+        self.assertEqual(break_even.crossing_of([before, (4096, 1.005, 1.001, 1.02)])[2], 4096)
+
     def test_the_last_crossing_counts(self):
         points = [(1, 2, 1.9, 2.1), (4, 0.5, 0.4, 0.6), (16, 2, 1.9, 2.1)]
         self.assertAlmostEqual(break_even.crossing_of(points)[0], 8)

@@ -30,7 +30,6 @@ class TestExponent(unittest.TestCase):
         spread = np.log([1, 2, 4]) - np.log(2)
         self.assertAlmostEqual(half_width, 12.706 * np.sqrt(off @ off / (spread @ spread)))
 
-
     def test_students_t_holds_95_percent(self):
         for degrees in (*range(1, 19), 19, 40):
             t = estimates.student(degrees)

@@ -78,22 +78,36 @@ class TestCommand(unittest.TestCase):
         self.assertEqual(lines[1:3], ["1: level model, layers 4, kv_heads 2",
                                       "2: level attention, kv_heads 8"])
 
-    def test_pictures_of_an_earlier_start_go_and_nothing_else(self):
+    def test_settings_at_attention_level_may_lack_layers(self):
+        rows = quickstart()[1:2] + over_contexts(kv_heads=8)
+        for row in rows[1:]:
+            del row["case"]["layers"]
+        self.write(rows)
+        code, names, err = self.run_plot()
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("loss-2", names)
+
+    def test_pictures_of_an_earlier_start_go(self):
         self.write(quickstart() + over_contexts())
         self.run_plot()
         folder = os.path.join(self.folder, "plots")
-        for own in ("loss-3.txt", "my-loss-1.png", "comparison.json"):
-            open(os.path.join(folder, own), "w", encoding="utf-8").close()
+        for file in ("comparison.json", "mine.png"):
+            open(os.path.join(folder, file), "w", encoding="utf-8").close()
         self.write(quickstart()[:1])
         names = self.run_plot()[1]
         self.assertEqual(set(os.listdir(folder)), {
-            "loss-3.txt", "my-loss-1.png", "comparison.json",
-            *(f"{name}.{kind}" for name in names for kind in ("png", "svg"))})
+            "mine.png", *(f"{name}.{kind}" for name in names for kind in ("png", "svg"))})
         with open(os.path.join(self.folder, "records.jsonl"), "w", encoding="utf-8") as file:
             file.write("{}\n")
         self.run_plot()
-        self.assertEqual(set(os.listdir(folder)), {"loss-3.txt", "my-loss-1.png",
-                                                   "comparison.json"})
+        self.assertEqual(os.listdir(folder), ["mine.png"])
+
+    def test_a_fault_of_the_program_takes_no_picture_away(self):
+        self.write(quickstart()[:1])
+        names = self.run_plot()[1]
+        with mock.patch.object(plot, "counting", fails), self.assertRaises(ValueError):
+            self.run_plot()
+        self.assertEqual(len(os.listdir(os.path.join(self.folder, "plots"))), 2 * len(names))
 
     def test_what_cannot_be_read_takes_no_picture_away(self):
         self.write(quickstart()[:1])
@@ -108,7 +122,7 @@ class TestCommand(unittest.TestCase):
                  for one in plot.PLOTS]
         with mock.patch.object(plot, "PLOTS", plots):
             code, names, err = self.run_plot()
-        self.assertEqual(code, 1)
+        self.assertEqual(code, plot.SOME_FAILED)
         self.assertEqual(names, ["cumulative_time", "kv_bytes", "steps", "ceiling", "latency",
                                  "memory_timeline"])
         self.assertEqual(err, "plot.py: loss failed: ValueError: 5 rows\n")
@@ -184,6 +198,9 @@ class TestCommand(unittest.TestCase):
         self.assertEqual((code, err), (0, ""))
         self.assertEqual(names, ["comparison"])
         self.assertEqual(self.run_plot("--compare", compared)[1], names)
+        beside = self.run_plot(run, run, "--compare", compared, "-o", self.folder)
+        self.assertEqual(beside[:2], (0, names))  # what is read stays
+        self.assertTrue(os.path.exists(compared))
         self.assertEqual(self.run_plot("--compare", run)[0], 2)
 
     def test_wrong_usage(self):

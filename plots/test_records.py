@@ -36,8 +36,8 @@ class TestChoice(unittest.TestCase):
         first, again, other = (record(e) for e in ("paged:16/f32", "paged:16/f32", "recompute"))
         again["status"] = "failed"
         self.assertEqual(reading.latest([first, other, again]), [again, other])
-        again["env"] = {"cpu": "another"}
-        self.assertEqual(reading.latest([first, other, again]), [first, other, again])
+        again["env"] = {"cpu": "another"}  # resumed there
+        self.assertEqual(reading.latest([first, other, again]), [again, other])
 
     def test_rows_without_an_id_all_stay(self):
         rows = [bare("recompute"), bare("recompute")]
@@ -67,6 +67,8 @@ class TestChoice(unittest.TestCase):
         self.assertEqual(reading.counting([[first, alone], [last]]), ([first, alone], 0))
         again = record("paged:16/f32")  # as after --resume: of one run, so nothing to say
         self.assertEqual(reading.counting([[first, again]]), ([again], 0))
+        again["env"] = {"cpu": "another"}
+        self.assertEqual(reading.counting([[first], [again]]), ([first, again], 0))
 
     def test_a_gate_does_not_part_an_engine_from_its_group(self):
         rows = quickstart()

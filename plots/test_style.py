@@ -57,8 +57,8 @@ class TestFigure(PlotTest):
         rows = quickstart()
         for row in rows:
             row["env"]["cpu"] = "A processor with a very long name " * 5
-        figure = style.new_figure("title", "a subtitle of many words " * 12, rows)
-        self.check_picture(figure)
+        for subtitle in ("a subtitle of many words " * 12, "MEMORY 000-WWW " * 20):
+            self.check_picture(style.new_figure("title", subtitle, rows))
 
     def test_settings_that_are_unusual_are_named(self):
         rows = quickstart()
@@ -66,14 +66,12 @@ class TestFigure(PlotTest):
         rows[0]["case"]["pool_order"] = "shuffled"
         self.assertIn("pool_order shuffled", style.setting(rows))
 
-
     def test_a_step_of_a_batch(self):
         rows = quickstart()
         self.assertIn("batch 1,", style.setting(rows))
         self.assertEqual((style.of_all(rows), style.of_each(rows)), ("", ""))
         rows[0]["case"]["batch"] = 4
         self.assertIn("batch 4 (a step serves all sequences),", style.setting(rows))
-
 
     def test_intervals_lie_beside_each_other(self):
         figure = style.new_figure("title", "subtitle", quickstart())

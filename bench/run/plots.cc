@@ -21,11 +21,14 @@ namespace fs = std::filesystem;
 // The distribution's Python first: that is where `make` installs matplotlib.
 constexpr const char* kPythons[] = {"/usr/bin/python3", "python3"};
 
-// What draw_comparison() leaves beside its picture.
+// What a Python that draws can do.
+constexpr const char* kPlotting = "import matplotlib";
+
+// What draw_comparison() leaves beside its picture; clear.py knows it.
 constexpr const char* kComparison = "/comparison.json";
 
 // plot.py's exit code where it drew some pictures, but not all.
-constexpr int kSomeFailed = 1;
+constexpr int kSomeFailed = 3;
 
 // Runs a program with its stdout on our stderr (`quiet`: nowhere). Returns its exit code, or
 // nothing where it has none: it could not be started, or was killed.
@@ -54,76 +57,92 @@ std::optional<int> execute(const std::vector<std::string>& command, bool quiet) 
   return WEXITSTATUS(status);
 }
 
-// In the source tree (build/bin/kvmark) or installed (bin/kvmark); "" when in neither.
-std::string find_script() {
-  std::error_code error;
-  const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* where : {"../../plots/plot.py", "../share/kvmark/plots/plot.py"}) {
-    const fs::path script = (bin / where).lexically_normal();
-    if (!error && fs::exists(script)) return script;
-  }
-  return "";
-}
-
-// The program that draws, to be followed by its arguments; or why there is none.
-struct Plotter {
-  std::vector<std::string> command;
-  std::string missing;
-};
-
-Plotter find_plotter() {
-  const std::string script = find_script();
-  if (script.empty()) return {{}, "no plots: plots/plot.py is not beside this build"};
-  const auto python = plotting_python();
-  if (!python) return {{}, "no plots: there is no python3 with matplotlib"};
-  return {{*python, script}, ""};
-}
-
-// "" or why it did not draw everything.
-std::string run(Plotter plotter, const std::vector<std::string>& arguments) {
-  if (!plotter.missing.empty()) return plotter.missing;
-  std::vector<std::string>& command = plotter.command;
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  const auto code = execute(command, false);
-  if (code == 0) return "";
-  if (code == kSomeFailed) return "plots: some could not be drawn; what stands above says why";
-  return fmt::format("no plots: {} failed; its output stands above", command[1]);
-}
-
-}  // namespace
-
-std::optional<std::string> plotting_python() {
+// The first Python that runs this statement.
+std::optional<std::string> python_that_runs(const std::string& statement) {
   for (const char* name : kPythons) {
-    if (execute({name, "-c", "import matplotlib"}, true) == 0) return name;
+    if (execute({name, "-c", statement}, true) == 0) return name;
   }
   return std::nullopt;
 }
 
+// In the source tree (build/bin/kvmark) or installed (bin/kvmark); "" when in neither.
+std::string find_script(const std::string& name) {
+  std::error_code error;
+  const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* where : {"../../plots", "../share/kvmark/plots"}) {
+    const fs::path script = (bin / where / name).lexically_normal();
+    if (fs::exists(script, error)) return script;
+  }
+  return "";
+}
+
+// A program to be followed by its arguments; or why there is none.
+struct Script {
+  std::vector<std::string> command;
+  std::string missing;
+};
+
+// `statement`: what a Python must run to be a `python` that this script needs.
+Script find(const std::string& name, const std::string& statement, const std::string& python) {
+  const std::string script = find_script(name);
+  if (script.empty()) return {{}, fmt::format("plots/{} is not beside this build", name)};
+  const auto found = python_that_runs(statement);
+  if (!found) return {{}, fmt::format("there is no {}", python)};
+  return {{*found, script}, ""};
+}
+
+Script find_plotter() { return find("plot.py", kPlotting, "python3 with matplotlib"); }
+
+// Its exit code, where it has one.
+std::optional<int> run(const Script& script, const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = script.command;
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return execute(command, false);
+}
+
+std::string failed(const Script& script) {
+  return fmt::format("{} failed; its output stands above", script.command.back());
+}
+
+// "" or why not everything is drawn.
+std::string draw(const Script& plotter, const std::vector<std::string>& arguments) {
+  if (!plotter.missing.empty()) return "no plots: " + plotter.missing;
+  const auto code = run(plotter, arguments);
+  if (code == 0) return "";
+  if (code == kSomeFailed) return "plots: some could not be drawn; what stands above says why";
+  return "no plots: " + failed(plotter);
+}
+
+}  // namespace
+
+std::optional<std::string> plotting_python() { return python_that_runs(kPlotting); }
+
 std::string remove_plots(const std::string& folder) {
-  if (!fs::is_directory(folder)) return "";
-  const Plotter plotter = find_plotter();  // the one who knows which files are its own
-  const std::string problem =
-      plotter.missing.empty() ? run(plotter, {"--clear", "-o", folder}) : plotter.missing;
-  if (!problem.empty()) return fmt::format("{}: its pictures are of an earlier start", folder);
-  std::error_code not_empty;
-  fs::remove(folder, not_empty);
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return "";
+  const Script remover = find("clear.py", "", "python3");  // it knows the files by name
+  std::string problem = remover.missing;
+  if (problem.empty() && run(remover, {folder}) != 0) problem = failed(remover);
+  if (!problem.empty()) {
+    return fmt::format("{}: pictures of an earlier start stay there ({}); remove them", folder,
+                       problem);
+  }
+  fs::remove(folder, error);  // which fails where something else is in it
   return "";
 }
 
 std::string draw_plots(const std::vector<std::string>& runs, const std::string& folder) {
-  fs::remove(folder + kComparison);  // of an earlier report of two runs
   std::vector<std::string> arguments = runs;
   arguments.insert(arguments.end(), {"-o", folder});
-  return run(find_plotter(), arguments);
+  return draw(find_plotter(), arguments);
 }
 
 std::string draw_comparison(const std::string& base, const std::string& now,
                             const std::string& comparison, const std::string& folder) {
-  const Plotter plotter = find_plotter();
-  if (!plotter.missing.empty()) return plotter.missing;
+  const Script plotter = find_plotter();
   const std::string path = folder + kComparison;
-  write_whole(path, comparison);
-  return run(plotter, {base, now, "--compare", path, "-o", folder});
+  if (plotter.missing.empty()) write_whole(path, comparison);
+  return draw(plotter, {base, now, "--compare", path, "-o", folder});
 }
 
 }  // namespace kvmark

@@ -10,13 +10,15 @@ namespace kvmark {
 // The Python that has matplotlib; nothing where there is none.
 std::optional<std::string> plotting_python();
 
-// Removes from a folder the pictures that draw_plots() left there, and the folder where nothing
-// else is in it. Returns "", or that they stay (what draws them is not there).
+// Removes from a folder what draw_plots() and draw_comparison() left there, and the folder where
+// nothing else is in it; any Python will do. Returns "", or that the pictures stay, and why. Throws
+// nothing.
 std::string remove_plots(const std::string& folder);
 
 // Draws the plots of runs (folders, or files of records) into a folder, in place of earlier ones;
 // the script names on stderr what it wrote. Returns "", or that some could not be drawn, or why
 // there are none (no Python with matplotlib, no scripts beside this build, or the script failed).
+// Throws nothing.
 std::string draw_plots(const std::vector<std::string>& runs, const std::string& folder);
 
 // The same of what changed from one run to another. `comparison` is what `kvmark compare --format

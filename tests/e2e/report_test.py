@@ -5,6 +5,7 @@ usage: report_test.py KVMARK SOURCE_DIR [unittest options]
 """
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -136,14 +137,20 @@ class ReportTest(unittest.TestCase):
         names = sorted(path.name for path in (self.page.parent / "page-plots").iterdir())
         self.assertEqual(names, ["comparison.json", "comparison.png", "comparison.svg"])
 
-    def test_a_plot_that_fails_is_said_and_takes_no_other_away(self):
-        program = self.scratch / "bin/kvmark"  # with scripts of its own
+    def with_own_scripts(self, module, code):
+        """The program beside scripts of its own, of which one module has some more code."""
+        program = self.scratch / "bin/kvmark"
         program.parent.mkdir()
         shutil.copy(KVMARK, program)
         scripts = self.scratch / "share/kvmark/plots"
         shutil.copytree(SOURCE / "plots", scripts)
-        with open(scripts / "loss.py", "a", encoding="utf-8") as file:
-            file.write("\n\ndef plot_loss(records):\n    raise ValueError('planted')\n")
+        with open(scripts / module, "a", encoding="utf-8") as file:
+            file.write("\n\n" + code)
+        return program
+
+    def test_a_plot_that_fails_is_said_and_takes_no_other_away(self):
+        program = self.with_own_scripts(
+            "loss.py", "def plot_loss(records):\n    raise ValueError('planted')\n")
         result = subprocess.run([program, "report", QUICKSTART, "-o", self.page],
                                 capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -152,6 +159,15 @@ class ReportTest(unittest.TestCase):
         names = {path.stem for path in (self.page.parent / "page-plots").glob("*.png")}
         self.assertIn("kv_bytes-1", names)
         self.assertNotIn("loss-1", names)
+
+    def test_a_script_that_fails_is_not_taken_for_a_plot_that_fails(self):
+        program = self.with_own_scripts(
+            "records.py", "def counting(runs):\n    raise ValueError('planted')\n")
+        result = subprocess.run([program, "report", QUICKSTART, "-o", self.page],
+                                capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("ValueError: planted", result.stderr)
+        self.assertRegex(result.stderr, r"kvmark: no plots: \S*plot\.py failed; its output stands")
 
     def test_one_run_after_two_leaves_no_comparison_behind(self):
         self.report(BASE, NEW)
@@ -224,12 +240,12 @@ class ReportTest(unittest.TestCase):
             shutil.copy(KVMARK, program)
         return program
 
-    def run_smoke(self, name, *options, code=0, program=None):
+    def run_smoke(self, name, *options, code=0, program=None, env=None):
         program = program or self.without_scripts()
         result = subprocess.run(
             [program, "run", SOURCE / "configs/smoke.yaml", "-o", self.scratch / name, "--engine",
              "contiguous,fp16", "--set", "workload.level=attention", *options],
-            capture_output=True, text=True, timeout=60)
+            capture_output=True, text=True, timeout=60, env=env)
         self.assertEqual(result.returncode, code, result.stderr)
         return result
 
@@ -270,15 +286,31 @@ class ReportTest(unittest.TestCase):
         self.assertFalse((folder / "report.html").exists())
         self.assertEqual([path.name for path in plots.iterdir()], ["mine.png"])
 
-    def test_old_pictures_that_cannot_be_told_apart_stay_and_are_named(self):
-        self.run_smoke("run")
-        plots = self.scratch / "run" / "plots"
+    def earlier_run(self, name):
+        """The plots' folder of a run whose rows are lost, with a picture in it."""
+        self.run_smoke(name)
+        plots = self.scratch / name / "plots"
         plots.mkdir()
         (plots / "loss.png").touch()
-        (self.scratch / "run" / "records.jsonl").write_text("")
+        (self.scratch / name / "records.jsonl").write_text("")
+        return plots
+
+    def test_old_pictures_that_cannot_be_told_apart_stay_and_are_named(self):
+        plots = self.earlier_run("run")
         result = self.run_smoke("run", "--resume", "--no-report")
-        self.assertIn(f"{plots}: its pictures are of an earlier start", result.stderr)
+        self.assertIn(f"{plots}: pictures of an earlier start stay there (plots/clear.py is not "
+                      "beside this build); remove them\n", result.stderr)
         self.assertTrue((plots / "loss.png").exists())
+
+    def test_old_pictures_go_where_no_new_ones_can_be_drawn(self):
+        plots = self.earlier_run("run")
+        broken = self.scratch / "modules/matplotlib.py"  # is found before the installed one
+        broken.parent.mkdir()
+        broken.write_text("raise ImportError('planted')\n")
+        result = self.run_smoke("run", "--resume", program=KVMARK,
+                                env={**os.environ, "PYTHONPATH": str(broken.parent)})
+        self.assertIn("no plots: there is no python3 with matplotlib", result.stderr)
+        self.assertFalse(plots.exists())
 
     def test_no_report_leaves_page_and_plots_out(self):
         result = self.run_smoke("run", "--no-report")
