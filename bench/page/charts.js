@@ -7,7 +7,7 @@ kvmark.charts = (() => {
   const {counted, axisNames, axisOf, nameOf, makers} = kvmark.views;
 
   const ALL = "all";
-  const KLD = "accuracy.loss.kld_mean", ATTENTION_ERROR = "accuracy.loss.attend_rel_rms";
+  const {KLD, ATTENTION_ERROR} = kvmark.losses;
 
   // What each view can be asked: logarithmic axes, and whether it shows one context at a time.
   const CAN = {
@@ -33,7 +33,8 @@ kvmark.charts = (() => {
   const VIEWS = [
     {
       title: "time against tokens",
-      when: (rows) => rows.some((row) => row.cumulative?.tokens.at(-1) >= data.growth_tokens),
+      when: (rows) =>
+          rows.some((row) => row.cumulative?.tokens.at(-1) >= data.limits.growth_tokens),
       set: {view: "growth", xlog: true, ylog: true}
     },
     {
@@ -121,7 +122,7 @@ kvmark.charts = (() => {
   // along it too.
   function along(rows, axis) {
     if (axis.path || axis.name === "context" || rows.length === 0) return rows;
-    const apart = [...kvmark.ENGINE_KEYS, ...kvmark.LENGTH_KEYS, ...axis.keys];
+    const apart = [...kvmark.ENGINE_KEYS, ...data.length_keys, ...axis.keys];
     const like = kvmark.caseWithout(rows[0], ...apart);
     return counted.filter((row) => kvmark.caseWithout(row, ...apart) === like);
   }
@@ -263,7 +264,7 @@ kvmark.charts = (() => {
             state.hidden[on ? "delete" : "add"](engine);
             build();
           });
-      box.firstChild.after(kvmark.parts.swatch(engine));
+      box.firstChild.after(kvmark.engines.swatch(engine));
       return box;
     });
     const button = (id, title, names) =>
@@ -285,8 +286,8 @@ kvmark.charts = (() => {
     if (view.left > 0) {
       const isLog = CAN[state.view].logs.some((axis) => state[`${axis}log`]);
       const why = isLog ? "no figure, or none above 0," : "no figure";
-      notes.push(`${plural(view.left, "row")} with ${why} for this view ${
-          view.left === 1 ? "is" : "are"} left out.`);
+      const rows = plural(view.left, "row"), are = view.left === 1 ? "is" : "are";
+      notes.push(`${rows} with ${why} for this view ${are} left out.`);
     }
     if (hidden > 0) notes.push(`${plural(hidden, "engine")} switched off.`);
     if (view.series.some(({pale}) => pale)) notes.push("Pale: base.");
@@ -330,7 +331,7 @@ kvmark.charts = (() => {
   // Paper is white, whatever the screen was.
   function followLight() {
     const repaint = () => {
-      kvmark.parts.recolourSwatches();
+      kvmark.engines.recolourSwatches();
       draw();
     };
     const printing = (on) => () => {

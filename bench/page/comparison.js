@@ -78,15 +78,14 @@ kvmark.comparison = (() => {
     start() {
       const {comparison} = data;
       if (!comparison) return;
+      const sides = `Base: ${text(comparison.base)}. New: ${text(comparison.new)}.`;
       const place = el("div", {}, table(ORDER.slice(0, 3)));
       const all = checkbox("comparison-all", "show metrics that are the same, or only shown, too",
           false, (on) => place.replaceChildren(table(on ? ORDER : ORDER.slice(0, 3))));
       byId("comparison").hidden = false;
       byId("comparison-body")
           .replaceChildren(el("p", {class: "answer"}, text(comparison.verdict)),
-              el("p", {class: "muted"},
-                  `Base: ${text(comparison.base)}. New: ${text(comparison.new)}. ${
-                      countsText(comparison)}`),
+              el("p", {class: "muted"}, `${sides} ${countsText(comparison)}`),
               ...list("Changed status", statusChanges()), ...list("On one side only", oneSided()),
               ...list(
                   "What differs around them", comparison.notes.map((note) => el("li", {}, note))),

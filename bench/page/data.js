@@ -31,6 +31,12 @@ const kvmark = (() => {
     return size >= 1000 ? String(Math.round(value)) : value.toPrecision(4);
   }
 
+  // Two significant digits; all digits before the point.
+  function rough(value) {
+    const rounded = Number(value.toPrecision(2));
+    return Math.abs(rounded) < 10 ? value.toPrecision(2) : String(rounded);
+  }
+
   const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
   // The unit for figures of up to `largest` bytes, and how many bytes it has.
@@ -40,10 +46,12 @@ const kvmark = (() => {
     return {unit: BYTE_UNITS[index], size: 1024 ** index};
   }
 
+  // Three significant digits; all digits before the point.
   function bytes(value) {
     if (!Number.isFinite(value)) return NOTHING;
-    const {unit, size} = byteUnit(Math.abs(value));
-    return `${number(value / size)} ${unit}`;
+    const {unit, size} = byteUnit(Math.abs(value)), amount = value / size;
+    if (Number.isInteger(amount)) return `${amount} ${unit}`;
+    return `${Math.abs(amount) < 100 ? amount.toPrecision(3) : Math.round(amount)} ${unit}`;
   }
 
   // A figure of a metric, without its unit but for bytes.
@@ -95,7 +103,6 @@ const kvmark = (() => {
   // ---- Rows ----
 
   const ENGINE_KEYS = ["engine", "preset"];
-  const LENGTH_KEYS = ["prompt_len", "gen_len", "seq_len", "max_seq_len"];
 
   // The case without some keys, as text: equal for rows that are equal otherwise.
   function caseWithout(row, ...keys) {
@@ -150,11 +157,12 @@ const kvmark = (() => {
     return data.runs[index]?.role ?? runName(index);
   }
 
-  // "8160 + 32 tokens": prompt and generated.
-  function lengthsText(row) {
+  // "8160 + 32 tokens", prompt and generated; with their sum "8160 + 32 = 8192 tokens".
+  function lengthsText(row, {withSum = false} = {}) {
     const {prompt_len: prompt, gen_len: generated} = row.case;
     if (prompt === undefined || generated === undefined) return text(row.context);
-    return prompt > 0 ? `${prompt} + ${generated} tokens` : `${generated} tokens from empty`;
+    if (prompt === 0) return `${generated} tokens from empty`;
+    return `${prompt} + ${generated}${withSum ? ` = ${prompt + generated}` : ""} tokens`;
   }
 
   // "int8:g32 in pages of 16".
@@ -221,6 +229,7 @@ const kvmark = (() => {
     settings,
     NOTHING,
     number,
+    rough,
     bytes,
     byteUnit,
     figure,
@@ -231,7 +240,6 @@ const kvmark = (() => {
     plural,
     listed,
     ENGINE_KEYS,
-    LENGTH_KEYS,
     caseWithout,
     distinct,
     varyingKeys,

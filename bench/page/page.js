@@ -7,21 +7,19 @@
   // ---- Head ----
 
   function environmentValue(name) {
-    const entry =
-        data.environment.find(({what}) => what.toLowerCase().replace(/^env\./, "") === name);
-    if (!entry) return null;
+    const entry = data.environment.find(({what}) => what === name);
     // A row that was skipped knows nothing of the machine.
-    const known = entry.values.filter((value) => value !== "unknown");
-    return (known.length > 0 ? known : entry.values).map(text).join(" / ");
+    return entry && entry.values.filter((value) => value !== "unknown").join(" / ");
   }
 
   function machineText() {
-    const cores = environmentValue("cores"), simd = environmentValue("simd");
+    const cores = environmentValue("cores");
     const days = distinct(data.runs.map(({started}) => started?.slice(0, 10)).filter(Boolean));
     return [
-      environmentValue("cpu"), environmentValue("gpu"), cores && `${cores} cores`, simd,
+      environmentValue("cpu"), environmentValue("gpu"),
+      cores && `${cores} ${cores === "1" ? "core" : "cores"}`, environmentValue("simd"),
       environmentValue("os"), days.join(", ")
-    ].filter((part) => part && part !== kvmark.NOTHING)
+    ].filter(Boolean)
         .join(" · ");
   }
 
@@ -79,9 +77,11 @@
   function showEnvironment() {
     const rows = data.environment.map(
         ({what, values}) => el("tr", {}, el("th", {scope: "row", class: "text"}, what),
-            el("td", {class: "text"}, values.map(text).join(" / "))));
+            el("td", {class: "text"}, values.join(" / "))));
     byId("environment-body")
-        .replaceChildren(el("div", {class: "scroll"}, el("table", {}, el("tbody", {}, ...rows))));
+        .replaceChildren(
+            el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Environment"},
+                el("table", {}, el("tbody", {}, ...rows))));
   }
 
   function showPlans() {
@@ -95,13 +95,10 @@
   function showMaking() {
     const runs = data.runs.map((run, i) => `${kvmark.runName(i)} (${plural(run.rows, "row")}` +
             (run.started ? `, started ${run.started})` : ")"));
-    byId("about-body")
-        .replaceChildren(el("p", {},
-                             `Written by ${text(data.kvmark)} at ${text(data.made)}, of ${
-                                 kvmark.listed(runs)}.`),
-            el("p", {},
-                "The whole page is this one file: it loads nothing and sends nothing. Charts are " +
-                    `drawn by Chart.js ${Chart.version} (MIT licence), which is part of it.`));
+    const origin = `Written by ${data.kvmark} at ${data.made}, of ${kvmark.listed(runs)}.`;
+    const parts = "The whole page is this one file: it loads nothing and sends nothing. Charts " +
+        `are drawn by Chart.js ${Chart.version} (MIT licence), which is part of it.`;
+    byId("about-body").replaceChildren(el("p", {}, origin), el("p", {}, parts));
   }
 
   // ---- Paper has no controls, but what was chosen with them ----

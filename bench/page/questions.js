@@ -3,17 +3,15 @@
 kvmark.questions = (() => {
   "use strict";
 
-  const {data, metrics, number, bytes, figure, titleWithUnit, text, plural} = kvmark;
+  const {data, metrics, rough, bytes, titleWithUnit, text, plural, losses} = kvmark;
   const {el, byId, refill, choice} = kvmark;
   const {rankableMetrics, defaultMetric, weightBytes, kvBytes, bytesOf, rank} = kvmark.ranking;
 
   const UNITS = {MiB: 2 ** 20, GiB: 2 ** 30};
-  const LOSSES =
-      ["accuracy.loss.kld_mean", "accuracy.loss.top1_agreement", "accuracy.loss.attend_rel_rms"];
 
   // ---- Where: choices, each among what the ones before it leave ----
 
-  const NARROWER = [...kvmark.ENGINE_KEYS, ...kvmark.LENGTH_KEYS, "batch", "threads"];
+  const NARROWER = [...kvmark.ENGINE_KEYS, ...data.length_keys, "batch", "threads"];
 
   // Equal for rows of one option. Layers that follow the context are none of the setting.
   function settingOf(row) {
@@ -69,7 +67,7 @@ kvmark.questions = (() => {
     {
       id: "lengths",
       title: "Context (prompt + generated)",
-      of: (row) => kvmark.LENGTH_KEYS.map((key) => row.case[key]).join(" "),
+      of: (row) => data.length_keys.map((key) => row.case[key]).join(" "),
       name: contextText,
       sortedBy: (row) => row.case.seq_len ?? row.context,
       last: true
@@ -93,8 +91,7 @@ kvmark.questions = (() => {
 
   function contextText(row, among) {
     const {prompt_len: prompt, seq_len: all, max_seq_len: room} = row.case;
-    const sum = prompt > 0 && all ? ` = ${all}` : "";
-    const name = kvmark.lengthsText(row).replace(" tokens", `${sum} tokens`);
+    const name = kvmark.lengthsText(row, {withSum: true});
     const alike = among.some((other) => other.case.seq_len === all &&
             other.case.prompt_len === prompt && other.case.max_seq_len !== room);
     return alike ? `${name}, room for ${text(room)}` : name;
@@ -132,24 +129,25 @@ kvmark.questions = (() => {
 
   function rankedTable(answer, budget) {
     const {ranked, path} = answer, metric = metrics.get(path);
-    const losses = LOSSES.filter((loss) => ranked.some((row) => loss in row.values));
+    const lost =
+        data.losses.filter((loss) => loss !== path && ranked.some((row) => loss in row.values));
     const weights = ranked.some((row) => weightBytes(row) > 0);
     const columns = [
-      titleWithUnit(metric), "95 % interval", "KV reserved",
-      ...(weights ? ["weights", "together"] : []), ...(budget < Infinity ? ["of the budget"] : []),
-      ...losses.map((loss) => titleWithUnit(metrics.get(loss)))
+      metric.title, "95 % interval", "KV held at most", ...(weights ? ["weights", "together"] : []),
+      ...(budget < Infinity ? ["of the budget"] : []),
+      ...lost.map((loss) => metrics.get(loss).title)
     ];
     const head = el("tr", {}, el("th", {scope: "col"}, "rank"),
         el("th", {scope: "col", class: "name"}, "engine"),
         ...columns.map((title) => el("th", {scope: "col"}, title)));
     const body = ranked.map((row, i) => {
       const cells = [
-        figure(metric, row.values[path]), kvmark.intervalText(row, path) ?? kvmark.NOTHING,
+        losses.figure(path, row.values[path]), kvmark.intervalText(row, path) ?? kvmark.NOTHING,
         bytes(kvBytes(row)), ...(weights ? [bytes(weightBytes(row)), bytes(bytesOf(row))] : []),
-        ...(budget < Infinity ? [`${number(100 * bytesOf(row) / budget)} %`] : []),
-        ...losses.map((loss) => figure(metrics.get(loss), row.values[loss]))
+        ...(budget < Infinity ? [`${rough(100 * bytesOf(row) / budget)} %`] : []),
+        ...lost.map((loss) => losses.figure(loss, row.values[loss]))
       ];
-      return el("tr", {}, el("td", {}, String(i + 1)), kvmark.engineHeader(row),
+      return el("tr", {}, el("td", {}, String(i + 1)), kvmark.engines.header(row),
           ...cells.map((cell) => el("td", {}, cell)));
     });
     return el("div",
@@ -179,26 +177,45 @@ kvmark.questions = (() => {
         `All as measured, with ${layersText(rows)} and the batch chosen.`;
   }
 
-  const state = {chosen: {}, metric: null, budget: "", unit: "GiB"};
+  // `chosen`, by question; `asked`, what each question offers; the rows that the choices leave;
+  // `elsewhere`, those that run and model alone leave; `offered`, metrics to rank by.
+  const state = {
+    chosen: {},
+    asked: [],
+    rows: [],
+    elsewhere: [],
+    offered: [],
+    metric: null,
+    budget: "",
+    unit: "GiB"
+  };
 
-  function narrowed() {
-    const controls = [];
-    let rows = data.rows, elsewhere = data.rows;
+  // Follows the choices; one that is not offered any more gives way to the usual one.
+  function choose() {
+    state.asked = [];
+    state.rows = data.rows;
     for (const question of CHOICES) {
-      const options = optionsOf(question, rows);
-      const known = options.some(({value}) => value === state.chosen[question.id]);
-      if (!known) state.chosen[question.id] = options[question.last ? options.length - 1 : 0].value;
-      if (question.id !== "run" || options.length > 1) {
-        controls.push(choice(
-            `ask-${question.id}`, question.title, options, state.chosen[question.id], (value) => {
-              state.chosen[question.id] = value;
-              build();
-            }));
-      }
-      rows = rows.filter((row) => String(question.of(row)) === state.chosen[question.id]);
-      if (question.id === "run" || question.id === "setting") elsewhere = rows;
+      const options = optionsOf(question, state.rows);
+      const usual = options[question.last ? options.length - 1 : 0];
+      const {value} = options.find((option) => option.value === state.chosen[question.id]) ?? usual;
+      state.chosen[question.id] = value;
+      state.asked.push({question, options});
+      state.rows = state.rows.filter((row) => String(question.of(row)) === value);
+      if (question.id === "setting") state.elsewhere = state.rows;
     }
-    return {controls, rows, elsewhere};
+    state.offered = rankableMetrics(state.rows);
+    if (!state.offered.some(({path}) => path === state.metric)) {
+      state.metric = defaultMetric(state.offered);
+    }
+  }
+
+  function placeControls() {
+    return state.asked.filter(({question, options}) => question.id !== "run" || options.length > 1)
+        .map(({question: {id, title}, options}) =>
+                 choice(`ask-${id}`, title, options, state.chosen[id], (value) => {
+                   state.chosen[id] = value;
+                   build();
+                 }));
   }
 
   function budgetControl() {
@@ -209,6 +226,7 @@ kvmark.questions = (() => {
       size: 6,
       value: state.budget,
       placeholder: "no limit",
+      "aria-describedby": "answer",
       oninput: () => {
         state.budget = amount.value;
         show();
@@ -228,24 +246,22 @@ kvmark.questions = (() => {
         el("span", {class: "pair"}, amount, unit));
   }
 
-  // The form is built anew only when a choice changes what can be chosen; focus stays where it was.
-  function build() {
-    const {controls, rows} = narrowed();
-    const offered = rankableMetrics(rows);
-    if (!offered.some((metric) => metric.path === state.metric)) {
-      state.metric = defaultMetric(offered);
-    }
-    const options = offered.map((metric) => ({
+  function metricControl() {
+    if (state.offered.length === 0) return null;
+    const options = state.offered.map((metric) => ({
       value: metric.path,
       text: `${titleWithUnit(metric)}, ${metric.better === "bigger" ? "highest" : "lowest"} first`,
     }));
-    const rankBy = options.length === 0
-        ? null
-        : choice("ask-metric", "Rank by", options, state.metric, (path) => {
-            state.metric = path;
-            show();
-          });
-    refill(byId("question-form"), ...controls, budgetControl(), rankBy);
+    return choice("ask-metric", "Rank by", options, state.metric, (path) => {
+      state.metric = path;
+      show();
+    });
+  }
+
+  // The form is built anew only when a choice changes what can be chosen; focus stays where it was.
+  function build() {
+    choose();
+    refill(byId("question-form"), ...placeControls(), budgetControl(), metricControl());
     show();
   }
 
@@ -260,7 +276,7 @@ kvmark.questions = (() => {
   }
 
   function show() {
-    const {rows, elsewhere} = narrowed(), details = byId("answer-details");
+    const {rows, elsewhere} = state, details = byId("answer-details");
     const {bytes: budget, limit, problem} = budgetOf(state.budget, state.unit);
     byId("ask-budget").setAttribute("aria-invalid", Boolean(problem));
     if (problem) {

@@ -53,25 +53,40 @@ kvmark.ranking = (() => {
     return `does not fit: ${bytes(needed)}, ${bytes(needed - budget)} too much`;
   }
 
-  // The speed of a generic kernel stands beside that of others for nothing.
+  // What depends on how well the kernel is written, and not on the format alone.
+  function dependsOnKernel(path) {
+    return /^(latency|throughput|work|counters)\./.test(path);
+  }
+
+  // Such figures of a generic kernel stand beside those of others for nothing.
   function isSlowByKernel(row, path, rows) {
-    return row.generic && metrics.get(path).noisy &&
+    return row.generic && dependsOnKernel(path) &&
         rows.some((other) => path in other.values && !other.generic);
   }
 
-  const SLOW_BY_KERNEL = "its kernel is the generic one, whose speed says nothing of the format";
+  const SLOW_BY_KERNEL = "its kernel is the generic one, whose cost says nothing of the format";
+
+  // Best first: next comes the one with the best figure among those that none of the rest is known
+  // to beat round by round.
+  function inOrder(rows, path) {
+    const sign = metrics.get(path).better === "bigger" ? -1 : 1;
+    const rest = [...rows].sort((a, b) => sign * (a.values[path] - b.values[path])), order = [];
+    const beats = (a, b) => speedAgainst(a, b, path)?.verdict === "faster";
+    while (rest.length > 0) {
+      const next = rest.findIndex((row) => !rest.some((other) => beats(other, row)));
+      order.push(...rest.splice(Math.max(next, 0), 1));
+    }
+    return order;
+  }
 
   // rows: those measured at the place asked for; elsewhere: others of the same setting. Returns
   // {ranked: [row], others, missing: [{row, reason}], path, budget}, best first.
   function rank(rows, elsewhere, path, budget) {
-    const sign = metrics.get(path).better === "bigger" ? -1 : 1;
     const judged = rows.map((row) => {
       const slow = isSlowByKernel(row, path, rows) ? SLOW_BY_KERNEL : null;
       return {row, reason: objection(row, path, budget) ?? slow};
     });
-    const ranked = judged.filter(({reason}) => reason === null)
-                       .map(({row}) => row)
-                       .sort((a, b) => sign * (a.values[path] - b.values[path]));
+    const ranked = inOrder(judged.filter(({reason}) => reason === null).map(({row}) => row), path);
     const here = new Set(rows.map((row) => row.engine));
     const missing = elsewhere
                         .filter((row, i) => !here.has(row.engine) &&
@@ -91,16 +106,18 @@ kvmark.ranking = (() => {
     return a.turn === b.turn && a.turn !== null;
   }
 
-  // Figures of a decode step's time: rows that took turns are held against each other round by
-  // round, so that what disturbed the machine falls on both alike.
-  const STEP_TIMES =
-      ["latency.tpot_ms.p50", "throughput.decode_tok_per_s", "throughput.decode_tok_per_s_per_seq"];
-
   // {ratio, interval, verdict}: how many times as fast row a is as row b; undefined where it is not
-  // known round by round, or the metric is no time of a step.
+  // known round by round, or the metric is no time of a step. Round by round what disturbed the
+  // machine falls on both alike.
   function speedAgainst(a, b, path) {
-    if (!STEP_TIMES.includes(path)) return undefined;
+    if (!data.step_times.includes(path)) return undefined;
     return a.speeds.find(({row}) => data.rows[row] === b);
+  }
+
+  // Do all rows take as long as each other, but for what is too little to matter?
+  function areEquallyFast(rows, path) {
+    return rows.every(
+        (a, i) => rows.slice(i + 1).every((b) => speedAgainst(a, b, path)?.verdict === "same"));
   }
 
   function isDecidable(a, b, path) {
@@ -108,21 +125,22 @@ kvmark.ranking = (() => {
     return haveIntervals || speedAgainst(a, b, path) !== undefined;
   }
 
-  // Without an interval, or measured at another time, what is so far behind is behind all the same.
-  const FAR = 2;
-
   // The rows that the first one is not known to beat: equal ones of an exact metric; of a step's
   // time those that it did not beat round by round; of another noisy one those whose interval
-  // overlaps, and those near it that have none or took no turns with it.
+  // overlaps, and those near it that have none or took no turns with it: what is far behind is
+  // behind all the same.
   function rivals({ranked, path}) {
     const [first, ...rest] = ranked, best = first.values[path];
-    if (!metrics.get(path).noisy) return rest.filter((row) => row.values[path] === best);
+    const {comparable} = kvmark.losses;
+    if (!metrics.get(path).noisy) {
+      return rest.filter((row) => comparable(path, row.values[path]) === comparable(path, best));
+    }
     return rest.filter((row) => {
       const speed = speedAgainst(first, row, path);
       if (speed) return speed.verdict !== "faster";
       if (isDecidable(row, first, path)) return overlap(row.intervals[path], first.intervals[path]);
       const value = row.values[path];
-      return Math.max(value, best) < FAR * Math.min(value, best);
+      return Math.max(value, best) < data.limits.far * Math.min(value, best);
     });
   }
 
@@ -133,8 +151,10 @@ kvmark.ranking = (() => {
     kvBytes,
     bytesOf,
     rank,
+    dependsOnKernel,
     sameTurn,
     speedAgainst,
+    areEquallyFast,
     isDecidable,
     rivals
   };

@@ -9,25 +9,11 @@ kvmark.table = (() => {
   const SHOWN_SETTINGS = ["model", "level", "heads", "kv_heads", "batch", "threads", "pool_order"];
   const SHOWN_METRICS = [
     "latency.tpot_ms.p50", "throughput.decode_tok_per_s", "memory.kv_reserved_bytes",
-    "memory.kv_bytes_per_token", "work.bandwidth_fraction", "accuracy.loss.kld_mean",
-    "accuracy.loss.attend_rel_rms", "counters.instructions_per_step"
+    "memory.kv_bytes_per_token", "work.bandwidth_fraction", ...data.losses,
+    "counters.instructions_per_step"
   ];
 
   const MARKS = {ok: "✓", failed: "✗", skipped: "–", invalid: "!"};
-
-  function doubtMark(row) {
-    const remarks = kvmark.remarks(row);
-    if (remarks.length === 0) return null;
-    const words = `doubtful: ${remarks.join("; ")}`;
-    return el("span", {class: "doubt", title: words, role: "img", "aria-label": words}, " ⚠\uFE0E");
-  }
-
-  // The cell that names a row.
-  function engineHeader(row) {
-    const more = row.label === row.engine ? null : el("span", {class: "muted"}, ` ${row.engine}`);
-    return el("th", {scope: "row", class: "name", title: row.name}, kvmark.parts.swatch(row.engine),
-        row.label, more, doubtMark(row));
-  }
 
   function statusCell(row) {
     return el("td", {class: `status ${row.status}`}, `${MARKS[row.status] ?? "?"} ${row.status}`);
@@ -74,7 +60,8 @@ kvmark.table = (() => {
   const settingKeys = distinct(data.rows.flatMap((row) => Object.keys(row.case)))
                           .filter((key) => !kvmark.ENGINE_KEYS.includes(key));
 
-  const ENGINE = {id: "engine", title: "engine", of: (row) => row.label, cell: engineHeader};
+  const ENGINE =
+      {id: "engine", title: "engine", of: (row) => row.label, cell: kvmark.engines.header};
   const RUN = {
     id: "run",
     title: "run",
@@ -252,8 +239,6 @@ kvmark.table = (() => {
             columnBoxes("Settings", [...(data.runs.length > 1 ? [RUN] : []), CONTEXT, ...SETTINGS]),
             columnBoxes("Figures", METRICS), columnBoxes("Others", [STATUS, NOTES])));
   }
-
-  kvmark.engineHeader = engineHeader;
 
   return {
     start() {

@@ -58,7 +58,7 @@ kvmark.views = (() => {
       return {name: metric.title, title: titleWithUnit(metric), of, path: name, metric};
     }
     if (name === "context") {
-      const keys = kvmark.LENGTH_KEYS, own = ["prompt_len", "seq_len"];
+      const keys = data.length_keys, own = ["prompt_len", "seq_len"];
       return {name, title: "context (tokens)", of: (row) => row.context, keys, own};
     }
     const title = kvmark.settingTitle(name), keys = SHAPE_KEYS.includes(name) ? SHAPE_KEYS : [name];
@@ -80,7 +80,7 @@ kvmark.views = (() => {
   // has seen, never the most that its model can; parts of objects, like rope.dims, follow others.
   function axisNames() {
     const numeric =
-        kvmark.varyingKeys(counted, ...kvmark.ENGINE_KEYS, ...kvmark.LENGTH_KEYS, "context")
+        kvmark.varyingKeys(counted, ...kvmark.ENGINE_KEYS, ...data.length_keys, "context")
             .filter((key) => counted.every((row) => typeof (row.case[key] ?? 0) === "number"))
             .filter((key) => !key.includes(".") && !followsModel(key));
     const several = kvmark.distinct(counted.map((row) => row.context)).length > 1;
@@ -315,7 +315,7 @@ kvmark.views = (() => {
         data.comparison.cases
             .map((one) => ({one, found: one.metrics.find(({metric}) => metric === ratioOf)}))
             .filter(({found}) => found && Number.isFinite(found.change));
-    const colours = kvmark.parts.theme();
+    const colours = kvmark.engines.theme();
     const points = cases.map(({one, found}, i) => ({
       x: 1 + found.change,
       y: i,

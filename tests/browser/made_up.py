@@ -17,6 +17,7 @@ METRICS = [
     ("work.read_ceiling_gb_per_s", "read ceiling", "GB/s", "none", True),
     ("work.bandwidth_fraction", "of ceiling", "", "bigger", True),
 ]
+LOSSES = ["accuracy.loss.kld_mean", "accuracy.loss.top1_agreement", "accuracy.loss.attend_rel_rms"]
 SETTINGS = ["model", "level", "layers", "heads", "kv_heads", "head_dim", "prompt_len", "gen_len",
             "seq_len", "max_seq_len", "batch", "threads", "device"]
 
@@ -67,12 +68,21 @@ def row(engine, context, batch=1, run=0, slower=1.0):
     }
 
 
+def held_against(rows, first, second, ratio, interval, verdict):
+    """How many times as fast row `first` is as row `second`, round by round, as both rows say."""
+    reverse = {"faster": "slower", "slower": "faster"}.get(verdict, verdict)
+    rows[first]["speeds"].append({"row": second, "ratio": ratio, "interval": interval,
+                                  "verdict": verdict})
+    rows[second]["speeds"].append({"row": first, "ratio": 1 / ratio, "verdict": reverse,
+                                   "interval": [1 / end for end in reversed(interval)]})
+
+
 def without_figures(engine, context, status, reason):
     """A row that has a reason in the place of figures."""
     bare = row(engine, context)
     return {**bare, "status": status, "reason": reason, "counts": False, "rounds": None,
-            "values": {}, "intervals": {}, "n": {}, "speeds": [], "cumulative": None, "itl_quantiles_ms": None,
-            "timeline": None}
+            "values": {}, "intervals": {}, "n": {}, "speeds": [], "cumulative": None,
+            "itl_quantiles_ms": None, "timeline": None}
 
 
 def rows():
@@ -99,7 +109,7 @@ def page(**changes):
                     {"kind": "undecided", "text": "paged against contiguous."},
                     {"kind": "warning", "text": f"1 row failed: {HOSTILE}"}],
         "environment": [{"what": "cpu", "values": ["Made-up 9000"]},
-                        {"what": "cores", "values": ["2"]}, {"what": "load", "values": [None]}],
+                        {"what": "cores", "values": ["2"]}, {"what": "load", "values": ["unknown"]}],
         "warnings": ["load 2.8 on 2 cores before the run: all rows"],
         "metrics": [{"path": path, "title": title, "unit": unit, "better": better, "noisy": noisy,
                      "definition": f"What {title} is.",
@@ -109,7 +119,11 @@ def page(**changes):
                      for key in SETTINGS],
         "groups": [{"heading": "made-up · level model · batch 1"},
                    {"heading": "made-up · level model · batch 4"}],
-        "rows": rows(), "comparison": None, "growth_tokens": 64, **changes,
+        "rows": rows(), "comparison": None,
+        "limits": {"growth_tokens": 64, "same_as_f32": 1e-5, "far": 2, "same_speed": 0.01},
+        "step_times": ["latency.tpot_ms.p50", "throughput.decode_tok_per_s"],
+        "losses": LOSSES, "length_keys": ["prompt_len", "gen_len", "seq_len", "max_seq_len"],
+        **changes,
     }
 
 

@@ -111,5 +111,6 @@ class ChartTest(PageTest):
 
     def test_growth_is_offered_from_enough_tokens_on(self):
         self.assertIn("time against tokens", self.texts("#views button"))
-        self.open(assembled(made_up.page(growth_tokens=65)))
+        self.open(assembled(made_up.page(
+            limits={**made_up.page()["limits"], "growth_tokens": 65})))
         self.assertNotIn("time against tokens", self.texts("#views button"))

@@ -40,7 +40,7 @@ class EnginesTest(PageTest):
             with self.subTest(engine):
                 shown = self.js("""
                     const {color, pointStyle, pointRotation, hollow, dash} =
-                        kvmark.parts.look(arguments[0], {text: '#000000', isDark: false});
+                        kvmark.engines.look(arguments[0], {text: '#000000', isDark: false});
                     return {color: [1, 3, 5].map(at => parseInt(color.slice(at, at + 2), 16)),
                             pointStyle, isUpsideDown: pointRotation === 180, hollow, dash};""",
                                 engine)

@@ -25,9 +25,9 @@ class HeadAndFootTest(PageTest):
 
     def test_rows_that_know_nothing_of_the_machine_do_not_spoil_the_head(self):
         environment = [{"what": "cpu", "values": ["Made-up 9000", "unknown"]},
-                       {"what": "simd", "values": ["unknown"]}]
+                       {"what": "cores", "values": ["1"]}]
         self.open(assembled(made_up.page(environment=environment)))
-        self.assertEqual(self.find("#machine").text, "Made-up 9000 · unknown · 2026-01-02")
+        self.assertEqual(self.find("#machine").text, "Made-up 9000 · 1 core · 2026-01-02")
 
     def test_equal_titles_are_told_apart(self):
         metrics = made_up.page()["metrics"]
@@ -66,7 +66,10 @@ class HeadAndFootTest(PageTest):
         self.assertEqual(len(self.all("#definitions dt")),
                          len(self.data["metrics"]) + len(self.data["settings"]))
         self.assertIn("Made-up 9000", self.find("#environment").text)
-        self.assertIn("—", self.find("#environment").text)
+        self.assertIn("load unknown", self.find("#environment").text)
+        region = self.find("#environment .scroll")
+        self.assertEqual([region.get_attribute("tabindex"), region.aria_role,
+                          region.accessible_name], ["0", "region", "Environment"])
         self.assertEqual(json.loads(self.find("#plan pre").text), self.data["runs"][0]["plan"])
         self.assertIn("kvmark test", self.find("#about").text)
         self.assertIn("Chart.js 3.", self.find("#about").text)
@@ -74,8 +77,10 @@ class HeadAndFootTest(PageTest):
     def test_figures_as_text(self):
         for call, text in [("number(0)", "0"), ("number(12)", "12"), ("number(0.12345)", "0.1235"),
                            ("number(12345.6)", "12346"), ("number(0.00012345)", "1.234e-4"),
-                           ("number(NaN)", "—"), ("bytes(1536)", "1.500 KiB"),
-                           ("bytes(3 * 2 ** 30)", "3 GiB"), ("bytes(undefined)", "—"),
+                           ("number(NaN)", "—"), ("bytes(1536)", "1.50 KiB"),
+                           ("bytes(123456789)", "118 MiB"), ("bytes(3 * 2 ** 30)", "3 GiB"),
+                           ("bytes(undefined)", "—"), ("rough(0.04682)", "0.047"),
+                           ("rough(4.682)", "4.7"), ("rough(4)", "4.0"), ("rough(99.7)", "100"),
                            ("text(null)", "—"), ("listed(['a', 'b', 'c'])", "a, b and c")]:
             with self.subTest(call):
                 self.assertEqual(self.js(f"return kvmark.{call}"), text)

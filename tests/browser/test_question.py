@@ -32,13 +32,19 @@ class QuestionTest(PageTest):
         self.type_into("#ask-budget", "120")
         self.choose("#ask-unit", "MiB")
         self.assertIn("is the fastest of the 2 that fit into 120 MiB.", self.lead())
-        self.assertEqual(self.lines()["Memory"], "110 MiB, 91.67 % of the budget: 10 MiB for the "
+        self.assertEqual(self.lines()["Memory"], "110 MiB, 92 % of the budget: 10 MiB for the "
                                                  "KV cache, 100 MiB of weights")
         self.assertEqual(len(self.ranking()), 2)
         self.assertIn("does not fit: 133 MiB, 13 MiB too much", self.find("#not-ranked").text)
         self.type_into("#ask-budget", "111")
         self.assertEqual(self.lead(), "Only int4:g32 in one piece (contiguous/int4:g32) fits into "
                                       "111 MiB.")
+        self.assertEqual(self.texts("#ranking thead th")[2:],
+                         ["TPOT p50", "95 % interval", "KV held at most", "weights", "together",
+                          "of the budget", "attention error"])
+        self.assertEqual(self.texts("#ranking tbody td")[1:],
+                         ["16.50 ms", "15.98 to 17.02", "10 MiB", "100 MiB", "110 MiB", "99 %",
+                          "11 %"])
         self.type_into("#ask-budget", "0.05")
         self.choose("#ask-unit", "GiB")
         self.assertEqual(self.lead(), "Nothing that was measured there fits into 0.05 GiB. The "
@@ -52,13 +58,23 @@ class QuestionTest(PageTest):
             self.type_into("#ask-budget", typed)
             self.assertIn(said, self.answer(), typed)
             self.assertEqual(self.ranking(), [])
-            self.assertEqual(self.find("#ask-budget").get_attribute("aria-invalid"), "true")
+            field = self.find("#ask-budget")
+            self.assertEqual(field.get_attribute("aria-invalid"), "true")
+            self.assertIn(said, self.find("#" + field.get_attribute("aria-describedby")).text)
 
     def test_what_was_not_measured_there_is_not_the_smallest(self):
         rows = [made_up.row("contiguous/f32", 8192), made_up.row("contiguous/int4:g32", 1024)]
         self.open(assembled(made_up.page(rows=rows)))
         self.type_into("#ask-budget", "0.01")
         self.assertIn("The smallest, f32 in one piece", self.lead())
+
+    def test_one_engine_is_not_chosen_among_others(self):
+        self.open(assembled(made_up.page(rows=[made_up.row("contiguous/f32", 8192)])))
+        self.assertEqual(self.lead(),
+                         "Only f32 in one piece (contiguous/f32) was measured there.")
+        self.type_into("#ask-budget", "2")
+        self.assertEqual(self.lead(), "Only f32 in one piece (contiguous/f32) was measured there; "
+                                      "it fits into 2 GiB.")
 
     def test_overlapping_intervals_decide_nothing(self):
         self.choose("#ask-lengths", "1024 + 64")
@@ -75,18 +91,53 @@ class QuestionTest(PageTest):
     def test_rounds_decide_where_rows_took_turns(self):
         """What disturbed the machine widens both intervals, and not their ratio."""
         rows = [made_up.row(engine, 1024) for engine in ("contiguous/f32", "paged:16/f32")]
-        rows[0]["speeds"] = [{"row": 1, "ratio": 1.0152, "interval": [1.0112, 1.02],
-                              "verdict": "faster"}]
+        made_up.held_against(rows, 0, 1, 1.0152, [1.0112, 1.02], "faster")
         self.open(assembled(made_up.page(rows=rows)))
         self.assertIn("f32 in one piece (contiguous/f32) is the fastest of 2", self.lead())
         self.assertIn("8.375 ms of f32 in pages of 16: 1.02 times as fast, round by round (95 % "
                       "interval 1.01 to 1.02)", self.lines()["TPOT p50"])
         self.choose("#ask-metric", "decode")
         self.assertIn("1.02 times as fast", self.lines()["decode"])
-        rows[0]["speeds"][0].update(interval=[0.991, 1.009], verdict="same")
+
+    def test_who_is_slower_round_by_round_is_not_first(self):
+        """Medians of different rounds may say the contrary."""
+        rows = [made_up.row(engine, 1024) for engine in ("contiguous/f32", "paged:16/f32")]
+        made_up.held_against(rows, 0, 1, 0.95, [0.93, 0.97], "slower")
+        self.open(assembled(made_up.page(rows=rows)))
+        for metric in ("TPOT p50", "decode"):
+            self.choose("#ask-metric", metric)
+            self.assertEqual(self.lead(),
+                             "f32 in pages of 16 (paged:16/f32) is the fastest of 2.")
+            self.assertIn(": 1.05 times as fast, round by round (95 % interval 1.03 to 1.08)",
+                          self.lines()[metric])
+            self.assertIn("paged:16/f32", self.ranking()[0])
+        self.choose("#ask-metric", "attention p50")  # no figure of whole steps
+        self.assertIn("Not decided between f32 in one piece", self.lead())
+
+    def test_what_is_equally_fast_is_decided(self):
+        rows = [made_up.row(engine, 1024) for engine in made_up.STEP_MS]
+        for row in rows:
+            row["values"]["latency.tpot_ms.p50"] = 8.25
+        for slow in (2, 3, 4):
+            for fast in (0, 1):
+                made_up.held_against(rows, fast, slow, 1.5, [1.4, 1.6], "faster")
+        made_up.held_against(rows, 0, 1, 1.001, [0.995, 1.007], "same")
+        self.open(assembled(made_up.page(rows=rows)))
+        self.assertEqual(self.lead(), "The fastest of 5 are f32 in one piece (contiguous/f32) and "
+                                      "f32 in pages of 16 (paged:16/f32), equally fast to within "
+                                      "1 %.")
+        for row in (0, 1):
+            rows[row]["speeds"][-1]["verdict"] = "open"
+        self.open(assembled(made_up.page(rows=rows)))
+        self.assertEqual(self.lead(), "Not decided between f32 in one piece (contiguous/f32) and "
+                                      "f32 in pages of 16 (paged:16/f32), of 5.")
+
+    def test_all_that_are_called_equal_are_so(self):
+        rows = [made_up.row(engine, 1024) for engine in list(made_up.STEP_MS)[:3]]
+        for a, b, verdict in ((0, 1, "same"), (0, 2, "same"), (1, 2, "open")):
+            made_up.held_against(rows, a, b, 1, [0.99, 1.01], verdict)
         self.open(assembled(made_up.page(rows=rows)))
         self.assertIn("Not decided between", self.lead())
-        self.assertTrue(self.lines()["TPOT p50"].endswith("(95 % interval 0.99 to 1.01)"))
 
     def test_without_intervals_nothing_is_decided(self):
         rows = made_up.rows()
@@ -95,10 +146,9 @@ class QuestionTest(PageTest):
         self.open(assembled(made_up.page(rows=rows)))
         self.assertEqual(self.lead(), "Not decided between int4:g32 in one piece "
                                       "(contiguous/int4:g32) and int8:g32 in one piece "
-                                      "(contiguous/int8:g32).")
-        self.assertEqual(self.lines()["TPOT p50"], "int4:g32 in one piece came out first with "
-                         "16.50 ms, against 25 ms of int8:g32 in one piece; 3 rounds without an "
-                         "interval")
+                                      "(contiguous/int8:g32), of 5.")
+        self.assertEqual(self.lines()["TPOT p50"], "16.50 ms of int4:g32 in one piece, against "
+                         "25 ms of int8:g32 in one piece; 3 rounds without an interval")
 
     def test_what_took_no_turns_is_not_decided(self):
         rows = made_up.rows()
@@ -109,7 +159,7 @@ class QuestionTest(PageTest):
         self.assertIn("not measured side by side", self.lines()["TPOT p50"])
 
     def test_what_the_first_loses(self):
-        self.assertEqual(self.lines()["Loss"], "attention error 0.1100 against uncompressed f32, "
+        self.assertEqual(self.lines()["Loss"], "attention error 11 % against uncompressed f32, "
                          "on random data, which ranks formats and says nothing of a text")
         error, kld = "accuracy.loss.attend_rel_rms", "accuracy.loss.kld_mean"
         top1 = "accuracy.loss.top1_agreement"
@@ -117,7 +167,7 @@ class QuestionTest(PageTest):
                 ({error: 0}, "none: it computes what uncompressed f32 does"),
                 ({error: 2e-6, kld: 0}, "none: the same as f32 up to the order of sums"),
                 ({error: 6e-4, kld: 4.5e-7, top1: 0.984},
-                 "KLD 4.500e-7 nats, top-1 agreement 98.40 % against uncompressed f32, on the text "
+                 "KLD 4.5e-7 nats, top-1 98.4 % against uncompressed f32, on the text "
                  "my.txt"),
                 ({}, "not measured")):
             row = made_up.row("contiguous/f16", 1024)
@@ -140,14 +190,18 @@ class QuestionTest(PageTest):
         self.assertIn("Not decided between f32 in one piece", self.lead())
         self.assertIn("; least of them with int8:g32 in one piece: 118 MiB", self.lines()["Memory"])
         self.assertIn("least with f32 in one piece (attention error 0), most with int8:g32 in one "
-                      "piece (0.006500)", self.lines()["Loss"])
+                      "piece (0.65 %)", self.lines()["Loss"])
+        rows[0]["values"]["accuracy.loss.attend_rel_rms"] = 2e-6
+        self.open(assembled(made_up.page(rows=rows)))
+        self.assertIn("least with f32 in one piece (the same as f32 up to the order of sums), most",
+                      self.lines()["Loss"])
 
     def test_generic_kernels_are_not_ranked_by_time(self):
         rows = [made_up.row(engine, 1024) for engine in ("contiguous/f32", "contiguous/f16")]
         rows[1]["generic"] = True  # the faster one
         self.open(assembled(made_up.page(rows=rows)))
-        self.assertEqual(self.texts("#ranking tbody td:nth-child(3)"), ["8.250"])
-        self.assertIn("its kernel is the generic one, whose speed says nothing of the format",
+        self.assertEqual(self.texts("#ranking tbody td:nth-child(3)"), ["8.250 ms"])
+        self.assertIn("its kernel is the generic one, whose cost says nothing of the format",
                       self.find("#not-ranked").text)
         self.choose("#ask-metric", "KV reserved")
         self.assertIn("f16 in one piece (contiguous/f16) is the smallest of 2.", self.lead())
@@ -157,6 +211,55 @@ class QuestionTest(PageTest):
         self.assertEqual(len(self.ranking()), 2)
         self.assertEqual(self.lines()["In doubt"],
                          "f16 in one piece and f32 in one piece (generic kernel)")
+
+    def test_generic_kernels_are_not_ranked_by_instructions(self):
+        rows = [made_up.row(engine, 1024) for engine in ("contiguous/f32", "contiguous/f16")]
+        path = "counters.instructions_per_step"
+        for row, count in zip(rows, (2e6, 1e6)):
+            row["values"] = {path: count, "memory.kv_reserved_bytes": made_up.MIB}
+        metrics = [{"path": path, "title": "instructions/step", "unit": "", "noisy": False,
+                    "better": "smaller", "definition": "Counted.", "is_choice": True},
+                   *made_up.page()["metrics"]]
+        self.open(assembled(made_up.page(rows=rows, metrics=metrics)))
+        self.assertEqual(self.lead(), "f16 in one piece (contiguous/f16) takes the fewest "
+                                      "instructions of 2.")
+        rows[1]["generic"] = True
+        self.open(assembled(made_up.page(rows=rows, metrics=metrics)))
+        self.assertEqual(self.lead(), "Only f32 in one piece (contiguous/f32) can be ranked there.")
+        self.assertIn("its kernel is the generic one", self.find("#not-ranked").text)
+        rows[0]["generic"] = True
+        self.open(assembled(made_up.page(rows=rows, metrics=metrics)))
+        self.assertIn("(generic kernel)", self.lines()["In doubt"])
+
+    def test_superlatives(self):
+        for path, title, better, said in (
+                ("latency.ttft_ms.p50", "TTFT p50", "smaller", "is the fastest to the first token"),
+                ("latency.itl_ms.p50", "ITL p50", "smaller", "is the fastest"),
+                ("latency.itl_ms.p99", "ITL p99", "smaller", "is the fastest at p99"),
+                ("latency.attend_ms.p50", "attention", "smaller", "is the fastest in the attention"),
+                ("latency.e2e_ms.p50", "end to end", "smaller",
+                 "is the fastest from the prompt to the last token"),
+                ("throughput.prefill_tok_per_s", "prefill", "bigger", "is the fastest at the prompt"),
+                ("throughput.decode_tok_per_s", "decode", "bigger", "is the fastest"),
+                ("memory.kv_live_bytes", "KV live", "smaller", "is the smallest"),
+                ("memory.peak_rss_bytes", "peak RSS", "smaller", "has the smallest process"),
+                ("accuracy.loss.top1_agreement", "top-1", "bigger", "agrees with f32 most often"),
+                ("accuracy.loss.kld_mean", "KLD", "smaller", "loses least"),
+                ("accuracy.loss.attend_rel_rms", "attention error", "smaller", "loses least"),
+                ("work.bandwidth_fraction", "of ceiling", "bigger",
+                 "comes nearest to the read ceiling"),
+                ("work.flop_fraction", "of FMA rate", "bigger", "comes nearest to the FMA rate"),
+                ("counters.instructions_per_step", "instructions/step", "smaller",
+                 "takes the fewest instructions"),
+                ("new.metric", "new one", "smaller", "comes first by new one")):
+            with self.subTest(path):
+                rows = [made_up.row(engine, 1024) for engine in ("contiguous/f32", "contiguous/f16")]
+                for row, value in zip(rows, (0.25, 0.5) if better == "smaller" else (0.5, 0.25)):
+                    row.update(values={path: value}, intervals={path: [value, value]})
+                metric = {"path": path, "title": title, "unit": "", "better": better,
+                          "noisy": True, "definition": "What it is.", "is_choice": True}
+                self.open(assembled(made_up.page(rows=rows, metrics=[metric])))
+                self.assertEqual(self.lead(), f"f32 in one piece (contiguous/f32) {said} of 2.")
 
     def test_layers_that_follow_the_context(self):
         rows = [made_up.row("contiguous/f32", context) for context in (1024, 8192)]
@@ -231,8 +334,12 @@ class QuestionTest(PageTest):
     def test_metric_to_rank_by(self):
         self.choose("#ask-lengths", "1024 + 64")
         self.choose("#ask-metric", "attention error")
-        self.assertIn("are equal.", self.lead())
+        self.assertIn("share the first place by attention error of 5.", self.lead())
         self.assertEqual(self.lines()["attention error"], "0")
+        self.choose("#ask-metric", "KV reserved")
+        self.type_into("#ask-budget", "120")
+        self.choose("#ask-unit", "MiB")
+        self.assertIn("is the smallest of the 5 that fit into 120 MiB.", self.lead())
         self.choose("#ask-metric", "decode")
         self.assertIn("int4", self.ranking()[0])
 

@@ -1,7 +1,10 @@
 """Pages that the program writes of committed records."""
 
 import functools
+import re
 import unittest
+
+from selenium.webdriver.support.ui import Select
 
 import pages
 from browser import PageTest
@@ -52,6 +55,59 @@ class CodecsTest(PageTest):
                 self.assert_no_overflow(width)
             self.click("#view-0")
             self.shoot(f"records-{width}")
+
+
+AGAINST = re.compile(r"of ([^:,]+): ([\d.]+) times as fast, round by round "
+                     r"\(95 % interval ([\d.]+) to ([\d.]+)\)")
+
+
+@unittest.skipUnless(pages.KVMARK, "needs --kvmark PROGRAM")
+class SweepTest(PageTest):
+    def text(self):
+        return reported("sweep.jsonl")
+
+    def choose_place(self):
+        self.choose("#ask-setting", "seed-gqa, level model · 4 layers · heads 8:8")
+        self.choose("#ask-lengths", "8160 + 32 ")
+        self.type_into("#ask-budget", "2")
+
+    def rows_there(self):
+        """The rows that are asked for, by their engines in words."""
+        rows = self.js("return kvmark.data.rows")
+        names = self.js("return kvmark.data.rows.map(kvmark.engineInWords)")
+        return {name: row for name, row in zip(names, rows)
+                if row["case"]["level"] == "model" and row["case"]["prompt_len"] == 8160 and
+                row["case"]["kv_heads"] == 8}
+
+    def test_which_cache_at_8k_under_2_gib(self):
+        self.choose_place()
+        there, lead = self.rows_there(), self.find("#answer p").text
+        lines = dict(zip(self.texts("#answer dt"), self.texts("#answer dd")))
+        self.assertEqual(len(self.texts("#ranking tbody tr")), len(there))
+        name, engine = re.search(r"([\w:]+ in [\w ]+) \((\S+)\)", lead).groups()
+        first = there[name]
+        self.assertEqual(engine, first["engine"])
+        self.assertIn("fit into 2 GiB", lead)
+        record = next(row for row in pages.rows_of("sweep.jsonl")
+                      if row["case_id"] == first["id"])
+        self.assertEqual(record["case"]["engine"], engine)
+        self.assertIn(f"{record['latency']['tpot_ms']['p50']:#.4g} ms", lines["TPOT p50"])
+        told = AGAINST.findall(lines["TPOT p50"])
+        self.assertGreater(len(told), 0)
+        for other, *figures in told:
+            speed = next(speed for speed in first["speeds"]
+                         if self.js("return kvmark.data.rows[arguments[0]].id", speed["row"]) ==
+                         there[other]["id"])
+            self.assertEqual(figures, [f"{figure:.2f}" for figure in
+                                       (speed["ratio"], *speed["interval"])])
+
+    def test_each_metric_to_choose_by_has_words(self):
+        self.choose_place()
+        metrics = [option.text for option in Select(self.find("#ask-metric")).options]
+        self.assertGreater(len(metrics), 9)
+        for metric in metrics:
+            self.choose("#ask-metric", metric)
+            self.assertNotIn("comes first by", self.find("#answer p").text, metric)
 
 
 @unittest.skipUnless(pages.KVMARK, "needs --kvmark PROGRAM")
