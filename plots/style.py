@@ -13,9 +13,10 @@ from matplotlib.transforms import ScaledTranslation
 import words
 from records import get, number
 
-# Okabe & Ito's palette, safe for colour-blind readers; its yellow is too pale for lines.
+# Okabe & Ito's palette, safe for colour-blind readers; its yellow is too pale for lines, its orange
+# and sky blue are darker here, to be seen on white.
 BLACK, BLUE, ORANGE, GREEN, RED, PURPLE, SKY = (
-    "#000000", "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
+    "#000000", "#0072B2", "#C48700", "#009E73", "#D55E00", "#CC79A7", "#4999C6")
 BROWN = "#8C6D31"
 GREY, PALE = "#555555", "#999999"  # what is said beside the data
 
@@ -25,7 +26,7 @@ MARKERS = {
     "int8:g32": "D", "int8:g64": "d", "int8:g128": "p",
     "int4:g32": "X", "int4:g64": "*", "int4:g128": "h",
 }
-OTHERS = ["#882255", "#999933", "#44AA99", "#332288"]  # K and V in different formats
+OTHERS = ["#882255", "#999933", "#3D998A", "#332288"]  # K and V in different formats
 
 CAVEAT = "CPU figures don't carry over to GPUs"
 

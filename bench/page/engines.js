@@ -25,16 +25,16 @@ kvmark.engines = (() => {
 
   // Okabe & Ito's palette, safe for colour-blind readers; orange and sky blue are darker, to be
   // seen on white.
-  const ORANGE = "#E69F00";
+  const ORANGE = "#C48700";
   const FAMILIES = {
     f32: "#0072B2",
     f16: "#009E73",
-    bf16: "#56B4E9",
+    bf16: "#4999C6",
     fp8: "#8C6D31",
     int8: "#D55E00",
     int4: "#CC79A7"
   };
-  const OTHERS = ["#882255", "#999933", "#44AA99", "#332288"];  // K and V in different formats
+  const OTHERS = ["#882255", "#999933", "#3D998A", "#332288"];  // K and V in different formats
 
   const CIRCLE = {pointStyle: "circle", glyph: "●"};
   const MARKERS = {
@@ -74,7 +74,7 @@ kvmark.engines = (() => {
     const base = codec.replace(/:asym$/, ""), paged = layout.startsWith("paged");
     const family = FAMILIES[base.split(":")[0]] ?? OTHERS[crc32(codec) % OTHERS.length];
     const plain = paged && base === "f32" ? ORANGE : family;
-    const share = colours.isDark ? 0.15 : 0, ofPages = plain === family ? 0.35 : 0;
+    const share = colours.isDark ? 0.3 : 0, ofPages = plain === family ? 0.35 : 0;
     return {
       color: mixed(plain, colours.isDark ? 255 : 0, share + (paged ? ofPages : 0)),
       dash: paged  ? pageDash(layout)

@@ -40,6 +40,19 @@ def the_driver():
     return driver
 
 
+def luminance(colour):
+    """Relative luminance of #rrggbb (WCAG 2)."""
+    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(colour, other):
+    """Of two colours (WCAG 2), from 1 to 21."""
+    dim, bright = sorted(map(luminance, (colour, other)))
+    return (bright + 0.05) / (dim + 0.05)
+
+
 class PageTest(unittest.TestCase):
     """Each test begins with the page of `data`, fresh, wide and light, and must leave it without
     complaints."""

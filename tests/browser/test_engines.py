@@ -3,7 +3,7 @@
 import sys
 
 import made_up
-from browser import PageTest
+from browser import PageTest, contrast
 from pages import SOURCE
 
 sys.path.append(str(SOURCE / "plots"))
@@ -20,6 +20,9 @@ ENGINES = ["recompute", "contiguous/f32", "contiguous/f16", "contiguous/bf16",
 # Chart.js's marks of Matplotlib's; it has none for the others, which are circles.
 MARKS = {"s": "rect", "^": "triangle", "v": "triangle", "P": "cross", "D": "rectRot",
          "d": "rectRounded", "X": "crossRot", "*": "star"}
+# All four colours of K and V in different formats.
+OTHERS = [f"contiguous/k={key},v={value}" for key in ("f32", "f16")
+          for value in ("f32", "f16", "int8:g32")]
 DASHES = {"-": [], "--": [6, 4], "-.": [8, 3, 2, 3], ":": [2, 3]}
 
 
@@ -34,6 +37,19 @@ def on_the_page(look):
 
 class EnginesTest(PageTest):
     data = made_up.page()
+
+    def looks(self, engines):
+        """What the page makes of engines, in its colours of now."""
+        return self.js("return arguments[0].map((engine) => kvmark.engines.look(engine))", engines)
+
+    def test_lines_and_markers_can_be_seen(self):
+        self.assertLessEqual(set(style.OTHERS), {style.look(engine)["color"] for engine in OTHERS})
+        for scheme in ("light", "dark"):
+            self.light(scheme)
+            paper = self.js("return kvmark.engines.theme().paper")
+            for engine, look in zip(ENGINES + OTHERS, self.looks(ENGINES + OTHERS)):
+                with self.subTest(engine, scheme=scheme):
+                    self.assertGreaterEqual(contrast(look["color"], paper), 3)
 
     def test_looks(self):
         for engine in ENGINES:

@@ -5,18 +5,14 @@ import base64
 from selenium.webdriver.common.keys import Keys
 
 import made_up
-from browser import PageTest
+from browser import PageTest, contrast
 
 WIDTHS = (390, 768, 1440)
 GROUNDS = ("paper", "raised")
 TEXTS = ("text", "muted", "accent", "worse", "better", "undecided")
-
-
-def luminance(colour):
-    """Relative luminance of #rrggbb (WCAG 2)."""
-    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+# Of the words on an axis, and of the first line.
+CHART_COLOURS = """[Chart.getChart('chart').options.scales.x.ticks.color,
+                    Chart.getChart('chart').data.datasets[0].borderColor]"""
 
 
 class LooksTest(PageTest):
@@ -48,27 +44,37 @@ class LooksTest(PageTest):
             colours = self.js("""const style = getComputedStyle(document.documentElement);
                 return arguments[0].map(name => style.getPropertyValue('--' + name).trim())""",
                               GROUNDS + TEXTS)
-            paper, raised, *texts = map(luminance, colours)
+            paper, raised, *texts = colours
             for name, text in zip(TEXTS, texts):
                 for ground in (paper, raised):
-                    bright, dim = max(text, ground), min(text, ground)
-                    self.assertGreaterEqual((bright + 0.05) / (dim + 0.05), 4.5, (scheme, name))
+                    self.assertGreaterEqual(contrast(text, ground), 4.5, (scheme, name))
 
     def test_focus_is_seen(self):
         self.find("body").send_keys(Keys.TAB)
         self.assertEqual(self.js("return document.activeElement.className"), "skip")
         for _ in range(12):
             self.driver.switch_to.active_element.send_keys(Keys.TAB)
-            style, tag = self.js("""const at = document.activeElement;
-                return [getComputedStyle(at).outlineStyle, at.tagName]""")
-            self.assertNotEqual(style, "none", tag)
+            style, width, colour, tag = self.js("""const at = document.activeElement;
+                const {outlineStyle, outlineWidth, outlineColor} = getComputedStyle(at);
+                return [outlineStyle, outlineWidth, outlineColor, at.tagName]""")
+            self.assertEqual([style, width, colour], ["solid", "2px", "rgb(11, 92, 173)"], tag)
+
+    def chart_colours(self):
+        return self.js(f"return {CHART_COLOURS}")
 
     def test_paper(self):
         self.light("dark")
-        pdf = base64.b64decode(self.cdp("Page.printToPDF", printBackground=True)["data"])
-        self.assertTrue(pdf.startswith(b"%PDF"))
-        self.keep("paper.pdf", pdf)
+        self.click("label[for=engine-1]")  # switched off
+        self.js(f"addEventListener('beforeprint', () => {{ window.printed = {CHART_COLOURS} }})")
+        self.assertEqual(self.chart_colours(), ["#e4e7eb", "#4d9cc9"])
+        self.keep("paper.pdf", base64.b64decode(
+            self.cdp("Page.printToPDF", printBackground=True)["data"]))
+        self.assertEqual(self.js("return window.printed"), ["#1b1f24", "#0072b2"])
+        self.assertEqual(self.chart_colours(), ["#e4e7eb", "#4d9cc9"])  # on the screen again
         self.light("dark", media="print")
+        self.assertEqual([label.is_displayed() for label in self.all("#engines label")],
+                         [True, False, True, True, True])
+        self.assertFalse(self.find("#engines-all").is_displayed())
         self.assertEqual(self.texts(".on-paper")[0],
                          "Model: made-up, level model · 4 layers · heads 8:2 of 64 · "
                          "Context (prompt + generated): 8192 + 64 = 8256 tokens · Batch: 1 · "
