@@ -22,9 +22,15 @@ kvmark.losses = (() => {
     return isOrderOfSums(path, value) ? 0 : value;
   }
 
+  // 100 % is all of them, and never rounded up to.
+  function agreement(part) {
+    if (part === 1) return "100 %";
+    return part >= 0.9995 ? "more than 99.9 %" : `${(100 * part).toFixed(1)} %`;
+  }
+
   // Written as the summary writes it; with its unit as ever where the summary does not.
   function figure(path, value) {
-    if (path === TOP1 && value !== undefined) return `${(100 * value).toFixed(1)} %`;
+    if (path === TOP1 && value !== undefined) return agreement(value);
     if (path === KLD && value > 0) return `${rough(value)} nats`;
     if (path === ATTENTION_ERROR && value > 0) return `${rough(100 * value)} %`;
     return quantity(metrics.get(path), value);

@@ -81,6 +81,9 @@ class HeadAndFootTest(PageTest):
                            ("bytes(123456789)", "118 MiB"), ("bytes(3 * 2 ** 30)", "3 GiB"),
                            ("bytes(undefined)", "—"), ("rough(0.04682)", "0.047"),
                            ("rough(4.682)", "4.7"), ("rough(4)", "4.0"), ("rough(99.7)", "100"),
+                           *((f"losses.figure('accuracy.loss.top1_agreement', {part})", said)
+                             for part, said in ((0.984, "98.4 %"), (0.9995, "more than 99.9 %"),
+                                                (1, "100 %"))),
                            ("text(null)", "—"), ("listed(['a', 'b', 'c'])", "a, b and c")]:
             with self.subTest(call):
                 self.assertEqual(self.js(f"return kvmark.{call}"), text)
