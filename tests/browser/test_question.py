@@ -236,10 +236,12 @@ class QuestionTest(PageTest):
                 ("latency.ttft_ms.p50", "TTFT p50", "smaller", "is the fastest to the first token"),
                 ("latency.itl_ms.p50", "ITL p50", "smaller", "is the fastest"),
                 ("latency.itl_ms.p99", "ITL p99", "smaller", "is the fastest at p99"),
-                ("latency.attend_ms.p50", "attention", "smaller", "is the fastest in the attention"),
+                ("latency.attend_ms.p50", "attention", "smaller",
+                 "is the fastest in the attention"),
                 ("latency.e2e_ms.p50", "end to end", "smaller",
                  "is the fastest from the prompt to the last token"),
-                ("throughput.prefill_tok_per_s", "prefill", "bigger", "is the fastest at the prompt"),
+                ("throughput.prefill_tok_per_s", "prefill", "bigger",
+                 "is the fastest at the prompt"),
                 ("throughput.decode_tok_per_s", "decode", "bigger", "is the fastest"),
                 ("memory.kv_live_bytes", "KV live", "smaller", "is the smallest"),
                 ("memory.peak_rss_bytes", "peak RSS", "smaller", "has the smallest process"),
@@ -253,7 +255,7 @@ class QuestionTest(PageTest):
                  "takes the fewest instructions"),
                 ("new.metric", "new one", "smaller", "comes first by new one")):
             with self.subTest(path):
-                rows = [made_up.row(engine, 1024) for engine in ("contiguous/f32", "contiguous/f16")]
+                rows = [made_up.row(f"contiguous/{name}", 1024) for name in ("f32", "f16")]
                 for row, value in zip(rows, (0.25, 0.5) if better == "smaller" else (0.5, 0.25)):
                     row.update(values={path: value}, intervals={path: [value, value]})
                 metric = {"path": path, "title": title, "unit": "", "better": better,
