@@ -22,14 +22,20 @@ kvmark.answer = (() => {
     return `${losses.figure(path, row.values[path])} of ${words(row)}`;
   }
 
+  // With as many digits as it takes to differ from 1, as in the summary.
+  function times(ratio) {
+    const off = Math.abs(ratio - 1);
+    return ratio.toFixed(off < 0.0005 ? 4 : off < 0.005 ? 3 : 2);
+  }
+
   // ": 1.36 times as fast, round by round (95 % interval 1.20 to 1.52)"; "" where that is not
   // known.
   function speedText(first, row, path) {
     const speed = speedAgainst(first, row, path);
     if (!speed) return "";
-    const [low, high] = speed.interval.map((end) => end.toFixed(2));
-    return `: ${speed.ratio.toFixed(2)} times as fast, round by round (95 % interval ${low} to ` +
-        `${high})`;
+    const [low, high] = speed.interval.map(times);
+    return `: ${times(speed.ratio)} times as fast, round by round (95 % interval ${low} to ${
+        high})`;
   }
 
   // ---- Who comes first ----
@@ -53,9 +59,23 @@ kvmark.answer = (() => {
     return `${words ?? `comes first by ${title}`}${path.endsWith(".p99") ? " at p99" : ""}`;
   }
 
-  // "5", "the 2 that fit into 120 MiB".
-  function ofHowMany(ranked, limit) {
-    return limit ? `the ${ranked.length} that fit into ${limit}` : String(ranked.length);
+  // {of, fit, isPart}: "5" and "; all of them fit into 2 GiB", or "the 2 that fit into 120 MiB" and
+  // "; 3 do not" where the budget leaves a part of them.
+  function ofHowMany({ranked, others, budget}, limit) {
+    const count = ranked.length;
+    if (!limit) return {of: String(count), fit: "", isPart: false};
+    const sizes = others.filter(({row}) => row.status === "ok").map(({row}) => bytesOf(row));
+    const tooLarge = sizes.filter((size) => size > budget).length;
+    if (tooLarge === 0) {
+      const all = count === 2 ? "both of them" : "all of them";
+      return {of: String(count), fit: `; ${all} fit into ${limit}`, isPart: false};
+    }
+    const fitting = count + sizes.filter((size) => size <= budget).length;
+    return {
+      of: `the ${fitting > count ? `${count} ranked of ${fitting}` : count} that fit into ${limit}`,
+      fit: `; ${tooLarge} ${tooLarge === 1 ? "does" : "do"} not`,
+      isPart: true
+    };
   }
 
   // {lead, figure}: the sentence that answers, and the figures that it rests on.
@@ -63,8 +83,9 @@ kvmark.answer = (() => {
     const {ranked, path} = answer, [first, second] = ranked;
     if (!second) return {lead: onlyOne(answer, limit), figure: valueText(first, path)};
     if (near.length > 0) return tied(answer, near, limit);
+    const {of, fit} = ofHowMany(answer, limit);
     return {
-      lead: `${named(first)} ${superlative(metrics.get(path))} of ${ofHowMany(ranked, limit)}.`,
+      lead: `${named(first)} ${superlative(metrics.get(path))} of ${of}${fit}.`,
       figure: `${valueText(first, path)}, against ${valueOf(second, path)}` +
           speedText(first, second, path)
     };
@@ -79,13 +100,14 @@ kvmark.answer = (() => {
   }
 
   // Of a first one that is not known to beat those near it.
-  function tied({ranked, path}, near, limit) {
-    const [first] = ranked, all = [first, ...near], names = listed(all.map(named));
-    const metric = metrics.get(path), of = ofHowMany(ranked, limit);
-    const where = limit || all.length < ranked.length ? ` of ${of}` : "";
+  function tied(answer, near, limit) {
+    const {ranked, path} = answer, [first] = ranked;
+    const all = [first, ...near], names = listed(all.map(named));
+    const metric = metrics.get(path), {of, fit, isPart} = ofHowMany(answer, limit);
+    const where = isPart || all.length < ranked.length ? ` of ${of}` : "";
     if (!metric.noisy) {
       return {
-        lead: `${names} share the first place by ${metric.title}${where}.`,
+        lead: `${names} share the first place by ${metric.title}${where}${fit}.`,
         figure: valueText(first, path)
       };
     }
@@ -93,8 +115,8 @@ kvmark.answer = (() => {
     const why = whyUndecided(first, near, path), within = number(100 * data.limits.same_speed);
     return {
       lead: kvmark.ranking.areEquallyFast(all, path)
-          ? `The fastest of ${of} are ${names}, equally fast to within ${within} %.`
-          : `Not decided between ${names}${where && `,${where}`}.`,
+          ? `The fastest of ${of} are ${names}, equally fast to within ${within} %${fit}.`
+          : `Not decided between ${names}${where && `,${where}`}${fit}.`,
       figure: `${valueText(first, path)} of ${words(first)}, against ${others}${why && `; ${why}`}`
     };
   }
@@ -154,10 +176,21 @@ kvmark.answer = (() => {
 
   // ---- All of it ----
 
-  // {lead, lines: [[term, text]]} of what rank() gave; `limit` is the budget's text, "" for none.
+  const ROUND_BY_ROUND = "Round by round: the median of the ratios of rounds that took turns, so " +
+      "that what disturbed the machine falls on both.";
+
+  // What the words above it mean.
+  function explained([first, ...rest], path) {
+    const {title, definition} = metrics.get(path);
+    const isByRounds = rest.some((row) => speedAgainst(first, row, path));
+    return `${title}: ${definition}${isByRounds ? ` ${ROUND_BY_ROUND}` : ""}`;
+  }
+
+  // {lead, lines: [[term, text]], engines, note} of what rank() gave; `limit` is the budget's text,
+  // "" for none; `engines`, those that may be used.
   function inWords(answer, limit) {
     const {ranked, path} = answer;
-    if (ranked.length === 0) return {lead: nothing(answer, limit), lines: []};
+    if (ranked.length === 0) return {lead: nothing(answer, limit), lines: [], engines: []};
     const [first, second] = ranked, near = rivals(answer), metric = metrics.get(path);
     const {lead, figure} = ranking(answer, near, limit);
     const equals = [first, ...near], spoken = near.length > 0 || !second ? equals : [first, second];
@@ -166,7 +199,13 @@ kvmark.answer = (() => {
       ["Loss", near.length > 0 ? losses.ofRows(equals) : losses.ofRow(first)]
     ];
     const doubts = kvmark.ranking.dependsOnKernel(path) ? doubtText(spoken) : "";
-    return {lead, lines: doubts ? [...lines, ["In doubt", doubts]] : lines};
+    const side = data.runs.length > 1 ? `, ${kvmark.runMark(first.run)}` : "";
+    return {
+      lead,
+      lines: doubts ? [...lines, [`In doubt${side}`, doubts]] : lines,
+      engines: equals.map((row) => row.engine),
+      note: explained(spoken, path)
+    };
   }
 
   return {inWords};

@@ -16,11 +16,11 @@ kvmark.parts = (() => {
   // Ticks of a logarithmic axis: 1, 2 and 5 of each decade where it spans few, else every decade or
   // every second.
   function logTicks(low, high) {
-    const decades = Math.log10(high / low);
+    const first = Math.log10(low), last = Math.log10(high), decades = last - first;
     const steps = decades < 3 ? [1, 2, 5] : [1];
     const every = Math.ceil(decades / 8);
     const ticks = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
+    for (let power = Math.floor(first); power <= last; power += 1) {
       if (power % every !== 0) continue;
       for (const step of steps) {
         const value = Number(`${step}e${power}`);
@@ -40,7 +40,8 @@ kvmark.parts = (() => {
       ticks: {color: colours.text, maxRotation: 0, callback: tickText},
     };
     if (axis.labels) return categories(options, axis.labels);
-    return axis.log ? logScale(options, axis, values) : linearScale(options, axis, values);
+    const isLog = axis.log && values.some((value) => value >= LEAST);
+    return isLog ? logScale(options, axis, values) : linearScale(options, axis, values);
   }
 
   function linearScale(options, axis, values) {
@@ -56,11 +57,17 @@ kvmark.parts = (() => {
     };
   }
 
+  const LEAST = 1e-300;  // below it Chart.js finds no decades
+
+  // Whatever the values, the limits are numbers.
   function logScale(options, axis, values) {
-    const seen = values.filter((value) => value > 0);
+    const seen = values.filter((value) => value >= LEAST);
     const low = Math.min(...seen), high = Math.max(...seen);
-    const margin = Math.max((high / low) ** 0.04, 1.04);
-    const limits = {min: low / margin, max: high * margin};
+    const margin = Math.max(10 ** (0.04 * (Math.log10(high) - Math.log10(low))), 1.04);
+    const limits = {
+      min: Math.max(low / margin, LEAST),
+      max: Math.min(high * margin, Number.MAX_VALUE)
+    };
     const few = axis.at && axis.at.length <= 12 ? axis.at.filter((value) => value > 0) : null;
     let ticks = few ?? logTicks(limits.min, limits.max);
     if (ticks.length < 2) ticks = low === high ? [low] : [low, high];
@@ -154,14 +161,15 @@ kvmark.parts = (() => {
   }
 
   // view: {title, x, y, bars, series}; x and y are axes as in scale(), bars lie on their side.
-  // series: {name, engine, points, line, pale, stepped, thin, dash, colors, base, bar}; the last
-  // three are of bars. points: {x, y, xlo, xhi, ylo, yhi, head, tip, engine, plain}: head and tip
-  // are what hovering shows, plain ones have no marker. Returns the configuration for Chart.
+  // series: {name, engine, points, line, strength, stepped, thin, dash, colors, base, bar}; the
+  // last three are of bars. points: {x, y, xlo, xhi, ylo, yhi, head, tip, engine, strength, plain}:
+  // head and tip are what hovering shows, plain ones have no marker. A strength below 1 is pale.
+  // Returns the configuration for Chart.
   function configuration(view) {
     const colours = theme();
-    const ofAll = (...keys) =>
-        view.series.flatMap(({points}) => points.flatMap(
-                                (point) => keys.map((key) => point[key]).filter(Number.isFinite)));
+    const ofAll = (...keys) => view.series.flatMap(
+        ({points}) =>
+            points.flatMap((point) => keys.map((key) => point[key]).filter(kvmark.isDrawable)));
     return {
       type: view.bars ? "bar" : "line",
       data: {datasets: view.series.map((series) => dataset(series, view, colours))},
@@ -193,10 +201,17 @@ kvmark.parts = (() => {
     };
   }
 
+  // "#rrggbb", or "#rrggbbaa" of what is pale.
+  function faded(colour, strength = 1) {
+    if (strength === 1) return colour;
+    return `${colour}${Math.round(255 * strength).toString(16).padStart(2, "0")}`;
+  }
+
   function dataset(series, view, colours) {
     const common = {label: series.name, data: series.points};
     if (view.bars) {
-      const ofEngines = () => series.points.map((point) => look(point.engine, colours).color);
+      const ofEngines = () =>
+          series.points.map(({engine, strength}) => faded(look(engine, colours).color, strength));
       return {
         ...common,
         backgroundColor: series.colors ?? ofEngines(),
@@ -210,7 +225,7 @@ kvmark.parts = (() => {
       };
     }
     const {color, dash, hollow, pointStyle, pointRotation} = look(series.engine, colours);
-    const stroke = series.pale ? `${color}80` : color;
+    const stroke = faded(color, series.strength);
     return {
       ...common,
       borderColor: stroke,

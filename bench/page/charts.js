@@ -2,9 +2,9 @@
 kvmark.charts = (() => {
   "use strict";
 
-  const {data, metrics, titleWithUnit, plural, distinct} = kvmark;
+  const {data, metrics, titleWithUnit, plural, distinct, listed} = kvmark;
   const {el, byId, refill, choice, checkbox} = kvmark;
-  const {counted, axisNames, axisOf, nameOf, makers} = kvmark.views;
+  const {counted, axisNames, axisOf, nameOf, paleText, makers} = kvmark.views;
 
   const ALL = "all";
   const {KLD, ATTENTION_ERROR} = kvmark.losses;
@@ -36,6 +36,11 @@ kvmark.charts = (() => {
       when: (rows) =>
           rows.some((row) => row.cumulative?.tokens.at(-1) >= data.limits.growth_tokens),
       set: {view: "growth", xlog: true, ylog: true}
+    },
+    {
+      title: "step time against context",
+      when: overContexts("latency.tpot_ms.p50"),
+      set: {view: "axes", x: "context", y: "latency.tpot_ms.p50", xlog: true, ylog: true}
     },
     {
       title: "attention time against context",
@@ -231,8 +236,8 @@ kvmark.charts = (() => {
       const options = lengthOptions(offeredRows());
       if (!options.some(({value}) => value === state.lengths)) state.lengths = usualLengths();
       if (options.length > 0) {
-        parts.push(choice(
-            "chart-lengths", "Context", options, state.lengths, (value) => set({lengths: value})));
+        parts.push(choice("chart-lengths", "Tokens: prompt + generated", options, state.lengths,
+            (value) => set({lengths: value})));
       }
     }
     return [...parts, logBoxes()];
@@ -280,22 +285,24 @@ kvmark.charts = (() => {
 
   let chart = null;
 
-  function noteOf(view, hidden) {
+  function noteOf(view, visible, hidden) {
     const notes = [], points = view.series.flatMap((series) => series.points);
     if (points.length === 0) notes.push("Nothing to draw here.");
     if (view.left > 0) {
-      const isLog = CAN[state.view].logs.some((axis) => state[`${axis}log`]);
-      const why = isLog ? "no figure, or none above 0," : "no figure";
       const rows = plural(view.left, "row"), are = view.left === 1 ? "is" : "are";
-      notes.push(`${rows} with ${why} for this view ${are} left out.`);
+      notes.push(`${rows} with no figure for this view ${are} left out.`);
+    }
+    if (view.notAbove0?.length > 0) {
+      const names = listed(distinct(view.notAbove0.map(nameOf)));
+      notes.push(`Not above 0, so not on a logarithmic axis: ${names}.`);
     }
     if (hidden > 0) notes.push(`${plural(hidden, "engine")} switched off.`);
-    if (view.series.some(({pale}) => pale)) notes.push("Pale: base.");
+    if (state.view !== "ratios") notes.push(paleText(visible));
     if (points.some(({xlo, ylo}) => xlo !== undefined || ylo !== undefined)) {
       notes.push(state.view === "ratios" ? "Error bars: intervals of the change."
                                          : "Error bars: 95 % intervals.");
     }
-    return notes.join(" ");
+    return notes.filter(Boolean).join(" ");
   }
 
   function draw() {
@@ -305,7 +312,7 @@ kvmark.charts = (() => {
     const view = makers[state.view](visible, state);
     const isEmpty = view.series.every(({points}) => points.length === 0);
     byId("chart-title").textContent = view.title;
-    byId("chart-note").textContent = noteOf(view, hidden);
+    byId("chart-note").textContent = noteOf(view, visible, hidden);
     byId("chart").setAttribute(
         "aria-label", `${view.title}. The table of all rows has the figures.`);
     byId("chart-box").hidden = isEmpty;
@@ -353,12 +360,13 @@ kvmark.charts = (() => {
       Chart.defaults.font.family = font.fontFamily;
       Chart.defaults.font.size = 13;
       state.ratioOf = ratioMetrics()[0]?.value ?? null;
-      state.group = counted[0].group;
+      state.group = (kvmark.questions.rows().find((row) => row.counts) ?? counted[0]).group;
       state.x = axisNames().settings[0] ?? axisNames().metrics[0];
       state.y = data.metrics.find(({path}) => path === "latency.tpot_ms.p50")?.path ??
           data.metrics[0]?.path;
       byId("chart-form").addEventListener("submit", (event) => event.preventDefault());
-      const [first] = offeredViews();
+      const offered = offeredViews();
+      const first = offered.find(({when}) => when(inGroup(state.group))) ?? offered[0];
       if (first)
         showView(first);
       else

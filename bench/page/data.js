@@ -31,6 +31,11 @@ const kvmark = (() => {
     return size >= 1000 ? String(Math.round(value)) : value.toPrecision(4);
   }
 
+  // Beyond it the ends of an axis would be no numbers.
+  function isDrawable(value) {
+    return Number.isFinite(value) && Math.abs(value) <= 1e308;
+  }
+
   // Two significant digits; all digits before the point.
   function rough(value) {
     const rounded = Number(value.toPrecision(2));
@@ -46,12 +51,18 @@ const kvmark = (() => {
     return {unit: BYTE_UNITS[index], size: 1024 ** index};
   }
 
-  // Three significant digits; all digits before the point.
+  // Three significant digits, without zeros behind the point; all digits before it.
   function bytes(value) {
     if (!Number.isFinite(value)) return NOTHING;
     const {unit, size} = byteUnit(Math.abs(value)), amount = value / size;
-    if (Number.isInteger(amount)) return `${amount} ${unit}`;
-    return `${Math.abs(amount) < 100 ? amount.toPrecision(3) : Math.round(amount)} ${unit}`;
+    const isSmall = Math.abs(amount) < 100;
+    return `${isSmall ? Number(amount.toPrecision(3)) : Math.round(amount)} ${unit}`;
+  }
+
+  // All digits, as the record has them, with the unit.
+  function exact(metric, value) {
+    if (metric.unit === "bytes") return `${value} bytes (${bytes(value)})`;
+    return metric.unit ? `${value} ${metric.unit}` : String(value);
   }
 
   // A figure of a metric, without its unit but for bytes.
@@ -152,6 +163,12 @@ const kvmark = (() => {
     return run.role ? `${run.role}: ${run.name}` : run.name;
   }
 
+  // Of a row without figures, which may know none, that of its run.
+  function machineOf(row) {
+    const measured = (other) => other.run === row.run && other.counts;
+    return (row.counts ? row : data.rows.find(measured) ?? row).machine;
+  }
+
   // Where a row's name needs its run: "base" or "new" says it in a comparison.
   function runMark(index) {
     return data.runs[index]?.role ?? runName(index);
@@ -229,11 +246,13 @@ const kvmark = (() => {
     settings,
     NOTHING,
     number,
+    isDrawable,
     rough,
     bytes,
     byteUnit,
     figure,
     quantity,
+    exact,
     intervalText,
     titleWithUnit,
     text,
@@ -249,6 +268,7 @@ const kvmark = (() => {
     remarks,
     settingTitle,
     runName,
+    machineOf,
     runMark,
     lengthsText,
     engineInWords,

@@ -27,6 +27,7 @@ kvmark.engines = (() => {
   // seen on white.
   const ORANGE = "#C48700";
   const FAMILIES = {
+    __proto__: null,  // a format may have the name of what every object has
     f32: "#0072B2",
     f16: "#009E73",
     bf16: "#4999C6",
@@ -38,6 +39,7 @@ kvmark.engines = (() => {
 
   const CIRCLE = {pointStyle: "circle", glyph: "●"};
   const MARKERS = {
+    __proto__: null,
     "f32": {pointStyle: "rect", glyph: "■"},
     "f16": {pointStyle: "triangle", glyph: "▲"},
     "bf16": {pointStyle: "triangle", pointRotation: 180, glyph: "▼"},

@@ -7,6 +7,7 @@ kvmark.losses = (() => {
 
   const [KLD, TOP1, ATTENTION_ERROR] = data.losses;
   const SAME = "the same as f32 up to the order of sums";
+  const LARGE_ERROR = 0.3;
 
   // The best loss that all rows have: a text says more than random data.
   function pathOf(rows) {
@@ -36,17 +37,26 @@ kvmark.losses = (() => {
     return quantity(metrics.get(path), value);
   }
 
+  // Of an attention error that no reader should take for little; "" of others.
+  function warning(path, value) {
+    const isLarge = path === ATTENTION_ERROR && value > LARGE_ERROR;
+    return isLarge ? "large: much of the output is error" : "";
+  }
+
   // "attention error 4.7 %".
   function named(path, value) {
     if (value > 0 && isOrderOfSums(path, value)) return SAME;
     return `${metrics.get(path).title} ${figure(path, value)}`;
   }
 
+  const MORE = "a real model and a text tell more: make model, configs/smollm2.yaml";
+
   // What was computed to tell the loss.
   function basis(row, path) {
     if (path === KLD) return `on the text ${row.case["score.text"]}`;
     const isReal = row.case["source.kind"] === "file" && !kvmark.isAttention(row);
-    return `${isReal ? "" : "on random data, "}which ranks formats and says nothing of a text`;
+    const about = "which ranks formats and says nothing of a text";
+    return isReal ? about : `on random data, ${about}; ${MORE}`;
   }
 
   function ofRow(row) {
@@ -57,8 +67,9 @@ kvmark.losses = (() => {
     }
     if (isOrderOfSums(ATTENTION_ERROR, error)) return `none: ${SAME}`;
     const agreed = path === KLD && TOP1 in row.values ? [named(TOP1, row.values[TOP1])] : [];
-    return `${[named(path, row.values[path]), ...agreed].join(", ")} against uncompressed f32, ` +
-        basis(row, path);
+    const large = warning(path, row.values[path]);
+    return `${[named(path, row.values[path]), ...agreed].join(", ")} against uncompressed f32` +
+        `${large && ` (${large})`}, ${basis(row, path)}`;
   }
 
   // Which of the rows lose least and most.
@@ -72,8 +83,10 @@ kvmark.losses = (() => {
     const like = (row) => rows.filter((other) => loss(other) === loss(row));
     const names = (row) => listed(like(row).map(words));
     const largest = Math.max(...like(least).map((row) => row.values[path]));
+    const large = warning(path, most.values[path]);
     return `least with ${names(least)} (${named(path, largest)}), most with ${names(most)} ` +
-        `(${figure(path, most.values[path])}), against uncompressed f32, ${basis(least, path)}`;
+        `(${figure(path, most.values[path])}${large && `, ${large}`}), against uncompressed f32, ${
+            basis(least, path)}`;
   }
 
   return {KLD, ATTENTION_ERROR, comparable, figure, ofRow, ofRows};

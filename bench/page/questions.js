@@ -3,7 +3,7 @@
 kvmark.questions = (() => {
   "use strict";
 
-  const {data, metrics, rough, bytes, titleWithUnit, text, plural, losses} = kvmark;
+  const {data, metrics, rough, bytes, exact, titleWithUnit, text, plural, losses} = kvmark;
   const {el, byId, refill, choice} = kvmark;
   const {rankableMetrics, defaultMetric, weightBytes, kvBytes, bytesOf, rank} = kvmark.ranking;
 
@@ -25,11 +25,13 @@ kvmark.questions = (() => {
     return least === most ? plural(most, "layer") : `${least} to ${most} layers`;
   }
 
-  // The shape and level of a setting's rows.
+  const LEVELS = new Map([["model", "whole steps"], ["attention", "attention alone"]]);
+
+  // The level and shape of a setting's rows; a narrow screen shows the beginning.
   function shapeText(rows) {
     const {model, heads, kv_heads: kvHeads, head_dim: headDim, level} = rows[0].case;
-    return `${text(model)}, level ${text(level)} · ${layersText(rows)} · ` +
-        `heads ${text(heads)}:${text(kvHeads)} of ${text(headDim)}`;
+    return `${LEVELS.get(level) ?? `level ${text(level)}`} · ${text(model)} · ` +
+        `${text(heads)}:${text(kvHeads)} heads of ${text(headDim)} · ${layersText(rows)}`;
   }
 
   const rowsOfSetting = new Map();
@@ -48,15 +50,18 @@ kvmark.questions = (() => {
   }
 
   // What is chosen, in this order: `of` tells options apart, `sortedBy` orders them; `last` begins
-  // with the last one, else with the first.
+  // with the last one, else with the first; `isLike` finds what takes the place of a wish that is
+  // not offered; `rare` ones are asked only where there are several options.
   const CHOICES = [
     {
       id: "run",
       title: "Run",
       of: (row) => row.run,
       name: (row) => kvmark.runName(row.run),
-      last: true
+      last: true,
+      rare: true
     },
+    {id: "machine", title: "Machine", of: kvmark.machineOf, name: kvmark.machineOf, rare: true},
     {
       id: "setting",
       title: "Model",
@@ -66,11 +71,13 @@ kvmark.questions = (() => {
     },
     {
       id: "lengths",
-      title: "Context (prompt + generated)",
+      title: "Tokens: prompt + generated",
       of: (row) => data.length_keys.map((key) => row.case[key]).join(" "),
       name: contextText,
       sortedBy: (row) => row.case.seq_len ?? row.context,
-      last: true
+      last: true,
+      // Each level may have room of its own.
+      isLike: (a, b) => kvmark.lengthsText(a) === kvmark.lengthsText(b)
     },
     {
       id: "batch",
@@ -120,6 +127,9 @@ kvmark.questions = (() => {
     if (plain.includes(",")) {
       return {problem: "Write the memory budget without a comma, like 1024 or 1.5."};
     }
+    if (/^[\d.]+\s*([kmgt]i?b?|b|bytes)$/i.test(plain)) {
+      return {problem: "Write the number of the memory budget alone; the unit stands beside it."};
+    }
     if (!/^-?(\d+\.?\d*|\.\d+)$/.test(plain)) {
       return {problem: "The memory budget must be a number, like 2 or 0.5."};
     }
@@ -131,11 +141,11 @@ kvmark.questions = (() => {
     const {ranked, path} = answer, metric = metrics.get(path);
     const lost =
         data.losses.filter((loss) => loss !== path && ranked.some((row) => loss in row.values));
-    const weights = ranked.some((row) => weightBytes(row) > 0);
+    const weights = loadsWeights(ranked);
     const columns = [
-      metric.title, "95 % interval", "KV held at most", ...(weights ? ["weights", "together"] : []),
-      ...(budget < Infinity ? ["of the budget"] : []),
-      ...lost.map((loss) => metrics.get(loss).title)
+      metric.title, "95 % interval", ...lost.map((loss) => metrics.get(loss).title),
+      "KV held at most", ...(weights ? ["weights", "together"] : []),
+      ...(budget < Infinity ? ["of the budget"] : [])
     ];
     const head = el("tr", {}, el("th", {scope: "col"}, "rank"),
         el("th", {scope: "col", class: "name"}, "engine"),
@@ -143,16 +153,22 @@ kvmark.questions = (() => {
     const body = ranked.map((row, i) => {
       const cells = [
         losses.figure(path, row.values[path]), kvmark.intervalText(row, path) ?? kvmark.NOTHING,
-        bytes(kvBytes(row)), ...(weights ? [bytes(weightBytes(row)), bytes(bytesOf(row))] : []),
-        ...(budget < Infinity ? [`${rough(100 * bytesOf(row) / budget)} %`] : []),
         ...lost.map((loss) => losses.figure(loss, row.values[loss]))
       ];
+      const sizes = [kvBytes(row), ...(weights ? [weightBytes(row), bytesOf(row)] : [])];
+      const share = budget < Infinity ? [`${rough(100 * bytesOf(row) / budget)} %`] : [];
       return el("tr", {}, el("td", {}, String(i + 1)), kvmark.engines.header(row),
-          ...cells.map((cell) => el("td", {}, cell)));
+          ...cells.map((cell) => el("td", {}, cell)), ...sizes.map(bytesCell),
+          ...share.map((cell) => el("td", {}, cell)));
     });
     return el("div",
         {class: "scroll", tabindex: "0", role: "region", "aria-label": "Engines by rank"},
         el("table", {id: "ranking"}, el("thead", {}, head), el("tbody", {}, ...body)));
+  }
+
+  function bytesCell(value) {
+    const title = value === undefined ? null : exact({unit: "bytes"}, value);
+    return el("td", {title}, bytes(value));
   }
 
   function othersList(others) {
@@ -163,6 +179,10 @@ kvmark.questions = (() => {
                               ` (${row.engine}): ${reason}`))));
   }
 
+  function loadsWeights(rows) {
+    return rows.some((row) => weightBytes(row) > 0);
+  }
+
   // What a time at attention level must not be taken for.
   function levelText(rows) {
     const alone = rows.every(kvmark.isAttention);
@@ -170,50 +190,59 @@ kvmark.questions = (() => {
   }
 
   function countedText(rows) {
-    const weights = rows.some((row) => weightBytes(row) > 0);
+    const weights = loadsWeights(rows);
     return "Counted against the budget: the most bytes that the engine held at once for keys and " +
         `values${weights ? ", and the model's weights" : ""}; not ` +
         `${weights ? "" : "the weights, "}the program, its work space and the operating system. ` +
         `All as measured, with ${layersText(rows)} and the batch chosen.`;
   }
 
-  // `chosen`, by question; `asked`, what each question offers; the rows that the choices leave;
-  // `elsewhere`, those that run and model alone leave; `offered`, metrics to rank by.
+  // `wanted`, the option that the reader last chose of each question, or found there first;
+  // `asked`, what each question offers and the option `taken`; the rows that these leave;
+  // `elsewhere`, those that run, machine and model alone leave; `offered`, metrics to rank by,
+  // `wantedMetric` and the one that is taken.
   const state = {
-    chosen: {},
+    wanted: {},
     asked: [],
     rows: [],
     elsewhere: [],
     offered: [],
+    wantedMetric: null,
     metric: null,
     budget: "",
     unit: "GiB"
   };
 
-  // Follows the choices; one that is not offered any more gives way to the usual one.
+  // The option that was wanted, one like it, or the usual one.
+  function takenOf({id, last, isLike}, options) {
+    const wanted = state.wanted[id];
+    const alike = (option) => wanted && isLike?.(option.row, wanted.row);
+    return options.find(({value}) => value === wanted?.value) ?? options.find(alike) ??
+        options[last ? options.length - 1 : 0];
+  }
+
+  // Follows the wishes; one that is not offered now comes back when it is.
   function choose() {
     state.asked = [];
     state.rows = data.rows;
     for (const question of CHOICES) {
       const options = optionsOf(question, state.rows);
-      const usual = options[question.last ? options.length - 1 : 0];
-      const {value} = options.find((option) => option.value === state.chosen[question.id]) ?? usual;
-      state.chosen[question.id] = value;
-      state.asked.push({question, options});
-      state.rows = state.rows.filter((row) => String(question.of(row)) === value);
+      const taken = takenOf(question, options);
+      state.wanted[question.id] ??= taken;
+      state.asked.push({question, options, taken});
+      state.rows = state.rows.filter((row) => String(question.of(row)) === taken.value);
       if (question.id === "setting") state.elsewhere = state.rows;
     }
     state.offered = rankableMetrics(state.rows);
-    if (!state.offered.some(({path}) => path === state.metric)) {
-      state.metric = defaultMetric(state.offered);
-    }
+    const isWanted = ({path}) => path === state.wantedMetric;
+    state.metric = state.offered.some(isWanted) ? state.wantedMetric : defaultMetric(state.offered);
   }
 
   function placeControls() {
-    return state.asked.filter(({question, options}) => question.id !== "run" || options.length > 1)
-        .map(({question: {id, title}, options}) =>
-                 choice(`ask-${id}`, title, options, state.chosen[id], (value) => {
-                   state.chosen[id] = value;
+    return state.asked.filter(({question, options}) => !question.rare || options.length > 1)
+        .map(({question: {id, title}, options, taken}) =>
+                 choice(`ask-${id}`, title, options, taken.value, (chosen) => {
+                   state.wanted[id] = options.find(({value}) => value === chosen);
                    build();
                  }));
   }
@@ -224,6 +253,7 @@ kvmark.questions = (() => {
       type: "text",
       inputmode: "decimal",
       size: 6,
+      maxlength: 12,
       value: state.budget,
       placeholder: "no limit",
       "aria-describedby": "answer",
@@ -242,7 +272,9 @@ kvmark.questions = (() => {
     },
         ...Object.keys(UNITS).map(
             (name) => el("option", {value: name, selected: name === state.unit}, name)));
-    return el("div", {class: "control"}, el("label", {"for": "ask-budget"}, "Memory budget"),
+    const counted = loadsWeights(state.rows) ? "KV cache and weights" : "KV cache";
+    return el("div", {class: "control"},
+        el("label", {"for": "ask-budget"}, `Memory budget (${counted})`),
         el("span", {class: "pair"}, amount, unit));
   }
 
@@ -253,7 +285,7 @@ kvmark.questions = (() => {
       text: `${titleWithUnit(metric)}, ${metric.better === "bigger" ? "highest" : "lowest"} first`,
     }));
     return choice("ask-metric", "Rank by", options, state.metric, (path) => {
-      state.metric = path;
+      state.wantedMetric = state.metric = path;
       show();
     });
   }
@@ -265,14 +297,16 @@ kvmark.questions = (() => {
     show();
   }
 
-  function showAnswer(lead, lines = []) {
-    const {title, definition} = metrics.get(state.metric) ?? {};
-    const items =
-        lines.map(([term, words]) => el("div", {}, el("dt", {}, term), el("dd", {}, words)));
-    refill(byId("answer"), el("p", {}, lead),
-        ...(lines.length > 0
-                ? [el("dl", {}, ...items), el("p", {class: "muted"}, `${title}: ${definition}`)]
-                : []));
+  function line(term, words) {
+    return el("div", {}, el("dt", {}, term), el("dd", {}, words));
+  }
+
+  function showAnswer(lead, {lines = [], engines = [], note} = {}) {
+    const use = el("code", {}, `--engine ${engines.join(",")}`);
+    refill(byId("answer"), el("p", {}, lead), ...(lines.length === 0 ? [] : [
+      el("dl", {}, ...lines.map(([term, words]) => line(term, words)), line("To use it", use)),
+      el("p", {class: "muted"}, note)
+    ]));
   }
 
   function show() {
@@ -291,8 +325,8 @@ kvmark.questions = (() => {
       return;
     }
     const answer = rank(rows, elsewhere, state.metric, budget);
-    const {lead, lines} = kvmark.answer.inWords(answer, limit);
-    showAnswer(levelText(rows) + lead, lines);
+    const {lead, ...more} = kvmark.answer.inWords(answer, limit);
+    showAnswer(levelText(rows) + lead, more);
     refill(details, answer.ranked.length > 0 ? rankedTable(answer, budget) : null,
         othersList([...answer.others, ...answer.missing]),
         el("p", {class: "muted"}, countedText(rows)));
@@ -304,8 +338,12 @@ kvmark.questions = (() => {
         byId("question").hidden = true;
       else {
         byId("question-form").addEventListener("submit", (event) => event.preventDefault());
+        const levels = kvmark.distinct(data.rows.map((row) => row.case.level));
+        byId("levels").hidden = ![...LEVELS.keys()].every((level) => levels.includes(level));
         build();
       }
     },
+    // Of the setting that is asked for.
+    rows: () => state.rows,
   };
 })();

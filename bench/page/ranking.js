@@ -140,7 +140,7 @@ kvmark.ranking = (() => {
       if (speed) return speed.verdict !== "faster";
       if (isDecidable(row, first, path)) return overlap(row.intervals[path], first.intervals[path]);
       const value = row.values[path];
-      return Math.max(value, best) < data.limits.far * Math.min(value, best);
+      return value === best || Math.max(value, best) < data.limits.far * Math.min(value, best);
     });
   }
 

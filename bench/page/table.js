@@ -3,7 +3,7 @@
 kvmark.table = (() => {
   "use strict";
 
-  const {data, metrics, figure, intervalText, text, distinct, plural} = kvmark;
+  const {data, metrics, figure, exact, intervalText, text, distinct, plural} = kvmark;
   const {el, byId, refill, choice, checkbox} = kvmark;
 
   const SHOWN_SETTINGS = ["model", "level", "heads", "kv_heads", "batch", "threads", "pool_order"];
@@ -46,8 +46,9 @@ kvmark.table = (() => {
 
   function metricCell(row, metric) {
     const interval = state.intervals ? intervalText(row, metric.path) : null;
-    return el("td", {}, figure(metric, row.values[metric.path]),
-        interval && el("span", {class: "interval"}, interval));
+    const value = row.values[metric.path];
+    return el("td", {title: value === undefined ? null : exact(metric, value)},
+        figure(metric, value), interval && el("span", {class: "interval"}, interval));
   }
 
   // What stands beside the figures: why they miss a gate, what disturbed them.
@@ -112,6 +113,11 @@ kvmark.table = (() => {
                    .filter(Boolean)
                    .join(" ")
                    .toLowerCase());
+
+  // The words of a filter, in small letters; 8,160 is 8160.
+  function wordsOf(typed) {
+    return typed.toLowerCase().replace(/(\d),(?=\d{3})/g, "$1").split(/\s+/).filter(Boolean);
+  }
 
   function wantedRows() {
     return data.rows.filter((row, i) => (state.status === "all" || row.status === state.status) &&
@@ -213,7 +219,7 @@ kvmark.table = (() => {
       type: "search",
       placeholder: "engine, model, reason …",
       oninput: () => {
-        state.words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+        state.words = wordsOf(filter.value);
         showRows();
       }
     });

@@ -2,21 +2,36 @@
 kvmark.views = (() => {
   "use strict";
 
-  const {data, metrics, bytes, byteUnit, intervalText, titleWithUnit, text, plural} = kvmark;
+  const {data, metrics, exact, isDrawable, byteUnit, intervalText, titleWithUnit, text, plural} =
+      kvmark;
 
   const counted = data.rows.filter((row) => row.counts);
-  const severalRuns = data.runs.length > 1;
 
-  // Both runs of a comparison look alike, but the base is pale.
-  const isBase = (row) => data.runs[row.run]?.role === "base";
+  // ---- Runs and machines: an engine looks alike in all of them, but the last is not pale ----
+
+  const severalRuns = data.runs.length > 1;
+  const severalMachines = kvmark.distinct(counted.map((row) => row.machine)).length > 1;
+
+  // "new", "results/a, AMD EPYC with 2 cores"; "" where there is one run and machine.
+  function originOf(row) {
+    const parts = [severalRuns ? kvmark.runMark(row.run) : "", severalMachines ? row.machine : ""];
+    return parts.filter(Boolean).join(", ");
+  }
+
+  const origins = kvmark.distinct(counted.map(originOf));
+
+  function strengthOf(row) {
+    const last = origins.length - 1;
+    return last === 0 ? 1 : 0.5 + 0.5 * origins.indexOf(originOf(row)) / last;
+  }
+
+  function paleText(rows) {
+    const shown = kvmark.distinct(rows.map(originOf));
+    const ordered = origins.filter((origin) => shown.includes(origin));
+    return ordered.length > 1 ? `From pale to full: ${ordered.join("; ")}.` : "";
+  }
 
   // ---- What hovering shows ----
-
-  // All digits, as the record has them.
-  function exact(metric, value) {
-    if (metric.unit === "bytes") return `${value} bytes (${bytes(value)})`;
-    return metric.unit ? `${value} ${metric.unit}` : String(value);
-  }
 
   function metricLines(row, path) {
     const metric = metrics.get(path), interval = intervalText(row, path);
@@ -34,8 +49,11 @@ kvmark.views = (() => {
   }
 
   function headOf(row) {
-    const run = severalRuns ? `, ${kvmark.runMark(row.run)}` : "";
-    return `${nameOf(row)} at ${kvmark.lengthsText(row)}${run}`;
+    return `${nameOf(row)} at ${kvmark.lengthsText(row)}${behindComma(originOf(row))}`;
+  }
+
+  function behindComma(words) {
+    return words && `, ${words}`;
   }
 
   function nameOf(row) {
@@ -118,8 +136,8 @@ kvmark.views = (() => {
 
   // ---- Rows → series ----
 
-  // An engine's rows in parts, each with one row at most at a place of the axis: parted by run,
-  // then by as many settings as it takes.
+  // An engine's rows in parts, each with one row at most at a place of the axis: parted by run and
+  // machine, then by as many settings as it takes.
   function parted(rows, axis) {
     const settings = kvmark.varyingKeys(rows, ...kvmark.ENGINE_KEYS, ...axis.own)
                          .sort((a, b) => FOLLOWERS.indexOf(a) - FOLLOWERS.indexOf(b))
@@ -127,9 +145,7 @@ kvmark.views = (() => {
                            of: (row) => row.case[key],
                            name: (row) => `${kvmark.settingTitle(key)} ${text(row.case[key])}`
                          }));
-    const run = {of: (row) => row.run, name: (row) => kvmark.runMark(row.run)};
-    let parts = [{name: "", rows}];
-    if (severalRuns) parts = split(parts, run);
+    let parts = byOrigin(rows);
     for (const setting of settings) {
       if (parts.every((part) => isUnique(part.rows, axis))) break;
       parts = split(parts, setting);
@@ -144,8 +160,12 @@ kvmark.views = (() => {
   function split(parts, {of, name}) {
     return parts.flatMap((part) => kvmark.distinct(part.rows.map(of)).map((value) => {
       const rows = part.rows.filter((row) => of(row) === value);
-      return {name: `${part.name}, ${name(rows[0])}`, rows};
+      return {name: part.name + behindComma(name(rows[0])), rows};
     }));
+  }
+
+  function byOrigin(rows) {
+    return split([{name: "", rows}], {of: originOf, name: originOf});
   }
 
   function byEngine(rows) {
@@ -168,8 +188,8 @@ kvmark.views = (() => {
   // drawn against each other as points alone.
   function axes(rows, {x: xName, y: yName, xlog, ylog}) {
     const x = axisOf(xName), y = axisOf(yName);
-    const placed = rows.filter((row) => Number.isFinite(x.of(row)) && Number.isFinite(y.of(row)) &&
-            (!xlog || x.of(row) > 0) && (!ylog || y.of(row) > 0));
+    const known = rows.filter((row) => isDrawable(x.of(row)) && isDrawable(y.of(row)));
+    const placed = known.filter((row) => (!xlog || x.of(row) > 0) && (!ylog || y.of(row) > 0));
     const across = drawn(x, placed), up = drawn(y, placed);
     const layers = isPerLayer(x, placed) || isPerLayer(y, placed);
     const point = (row) => ({
@@ -183,19 +203,20 @@ kvmark.views = (() => {
       ],
     });
     const series = byEngine(placed).flatMap(({engine, rows: own}) => {
-      const parts = x.path ? [{name: "", rows: own}] : parted(own, x);
+      const parts = x.path ? byOrigin(own) : parted(own, x);
       return parts.map((part) => ({
         engine,
         name: nameOf(own[0]) + part.name,
         line: !x.path,
-        pale: isBase(part.rows[0]),
+        strength: strengthOf(part.rows[0]),
         points: part.rows.map(point).sort((a, b) => a.x - b.x),
       }));
     });
     const at = x.path ? null : kvmark.distinct(placed.map(x.of)).sort((a, b) => a - b);
     return {
       title: `${up.name} against ${across.name}`,
-      left: rows.length - placed.length,
+      left: rows.length - known.length,
+      notAbove0: known.filter((row) => !placed.includes(row)),
       x: {title: across.title, log: xlog, at},
       y: {title: up.title, log: ylog},
       series
@@ -205,21 +226,23 @@ kvmark.views = (() => {
   // A bar for each row; the names of engines stand beside them.
   function bars(rows, {y: yName, ylog}) {
     const axis = axisOf(yName);
-    const placed =
-        rows.filter((row) => Number.isFinite(axis.of(row)) && (!ylog || axis.of(row) > 0));
+    const known = rows.filter((row) => isDrawable(axis.of(row)));
+    const placed = known.filter((row) => !ylog || axis.of(row) > 0);
     const along = drawn(axis, placed);
-    const name = (row) => nameOf(row) + (severalRuns ? `, ${kvmark.runMark(row.run)}` : "");
+    const name = (row) => nameOf(row) + behindComma(originOf(row));
     const points = placed.map((row, i) => ({
       ...place(row, "x", along),
       y: i,
       engine: row.engine,
+      strength: strengthOf(row),
       head: headOf(row),
       tip: [...metricLines(row, yName), ...rowLines(row)],
     }));
     return {
       title: `${along.name}, by engine`,
       bars: true,
-      left: rows.length - placed.length,
+      left: rows.length - known.length,
+      notAbove0: known.filter((row) => !placed.includes(row)),
       x: {title: along.title, log: ylog},
       y: {labels: placed.map(name)},
       series: [{name: axis.title, engine: "", points}]
@@ -232,7 +255,7 @@ kvmark.views = (() => {
       engine: row.engine,
       name: headOf(row),
       line: true,
-      pale: isBase(row),
+      strength: strengthOf(row),
       points: points.map((point) => ({...point, head: headOf(row)})),
       ...changes
     };
@@ -361,6 +384,7 @@ kvmark.views = (() => {
     axisNames,
     axisOf,
     nameOf,
+    paleText,
     makers: {axes, bars, growth, distribution, memory, ratios}
   };
 })();

@@ -42,7 +42,7 @@ def row(engine, context, batch=1, run=0, slower=1.0):
         "label": label, "engine": engine, "layout": layout, "format": format_,
         "name": f"{engine} made-up model at {context}+64", "context": context,
         "status": "ok", "reason": None, "counts": True, "doubts": [], "rounds": 7,
-        "turn": "made-up group", "generic": False, "speeds": [],
+        "turn": "made-up group", "machine": "Made-up 9000 with 2 cores", "generic": False, "speeds": [],
         "case": {"engine": engine, "preset": PRESETS.get(engine), "model": "made-up",
                  "level": "model", "device": "cpu", "layers": 4, "heads": 8, "kv_heads": 2,
                  "head_dim": 64, "prompt_len": context, "gen_len": 64, "seq_len": context + 64,

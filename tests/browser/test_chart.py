@@ -12,10 +12,11 @@ class ChartTest(PageTest):
 
     def test_every_view_draws(self):
         titles = self.texts("#views button")
-        self.assertEqual(titles, ["time against tokens", "attention time against context",
-                                  "attention time against batch", "KV bytes against context",
-                                  "loss against bits", "fraction of the ceiling", "step times",
-                                  "memory over tokens", "choose axes"])
+        self.assertEqual(titles, ["time against tokens", "step time against context",
+                                  "attention time against context", "attention time against batch",
+                                  "KV bytes against context", "loss against bits",
+                                  "fraction of the ceiling", "step times", "memory over tokens",
+                                  "choose axes"])
         for title in titles:
             with self.subTest(title):
                 self.show_view(title)
@@ -74,7 +75,55 @@ class ChartTest(PageTest):
 
     def test_zero_on_a_logarithmic_axis_is_left_out_and_said(self):
         self.show_view("loss against bits")
-        self.assertIn("rows with no figure, or none above 0,", self.find("#chart-note").text)
+        self.assertIn("Not above 0, so not on a logarithmic axis: contiguous (contiguous/f32) and "
+                      "paged (paged:16/f32).", self.find("#chart-note").text)
+        self.click("#chart-ylog")
+        self.assertNotIn("logarithmic", self.find("#chart-note").text)
+
+    def test_charts_begin_with_the_setting_that_is_asked_for(self):
+        rows = [made_up.row(engine, context) for context in (1024, 8192)
+                for engine in made_up.STEP_MS]
+        for i, row in enumerate(rows):
+            row["case"]["level"] = "attention" if i % 2 == 0 else "model"
+            row["group"] = i % 2
+            row["cumulative"] = row["cumulative"] if i % 2 == 0 else None
+        self.open(assembled(made_up.page(rows=rows, groups=[
+            {"heading": "attention"}, {"heading": "whole steps"}])))
+        self.assertIn('"level","model"', self.js("return document.getElementById('ask-setting').value"))
+        self.assertEqual(self.js("return document.getElementById('chart-group').value"), "1")
+        self.assertEqual(self.find("#chart-title").text, "TPOT p50 against context")
+
+    def test_engines_of_several_runs_or_machines_are_told_apart(self):
+        for changes in ({"run": 1}, {"machine": "Slow CPU with 1 core"}):
+            rows = [made_up.row("contiguous/f16", context) for _ in range(2)
+                    for context in (1024, 8192)]
+            for row in rows[2:]:
+                row.update(changes)
+            runs = [{**made_up.page()["runs"][0], "name": name}
+                    for name in ("results/a", "results/b")[:1 + rows[2]["run"]]]
+            self.open(assembled(made_up.page(rows=rows, runs=runs)))
+            for view in ("step time against context", "loss against bits", "step times"):
+                self.show_view(view)
+                colours = self.js("""return Chart.getChart('chart').data.datasets.map(
+                    ({borderColor}) => borderColor)""")
+                self.assertEqual([colour[7:] for colour in colours], ["80", ""], (changes, view))
+                self.assertIn("From pale to full: ", self.find("#chart-note").text)
+            self.show_view("fraction of the ceiling")
+            self.assertEqual([colour[7:] for colour in self.js(
+                "return Chart.getChart('chart').data.datasets[0].backgroundColor")], ["80", ""])
+
+    def test_any_size_can_be_drawn(self):
+        loss = "accuracy.loss.attend_rel_rms"
+        for values in ((1e308, 1e-10), (1e308, 5e-324), (1.7e308, 1e307), (5e-324, 1e-310)):
+            rows = [made_up.row(f"contiguous/{name}", 1024) for name in ("f16", "int8:g32")]
+            for row, value in zip(rows, values):
+                row["values"][loss] = value
+            self.open(assembled(made_up.page(rows=rows)))
+            self.show_view("loss against bits")
+            for _ in range(2):  # logarithmic, then linear
+                ticks = self.js("return Chart.getChart('chart').scales.y.ticks.length")
+                self.assertLess(ticks, 30, values)
+                self.click("#chart-ylog")
 
     def test_attention_of_different_layers_is_drawn_a_layer(self):
         rows = [made_up.row("contiguous/f32", context) for context in (1024, 8192)]

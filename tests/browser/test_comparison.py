@@ -2,6 +2,7 @@
 
 import made_up
 from browser import PageTest
+from pages import assembled
 
 
 class ComparisonTest(PageTest):
@@ -42,10 +43,16 @@ class ComparisonTest(PageTest):
     def test_both_runs_are_in_the_charts_and_the_question(self):
         self.show_view("step times")
         self.assertEqual(len(self.series()), 10)
-        self.assertIn("Pale: base.", self.find("#chart-note").text)
+        self.assertIn("From pale to full: base; new.", self.find("#chart-note").text)
         self.assertEqual(len(self.texts("#ranking tbody tr")), 5)
         self.choose("#ask-run", "base")
         self.assertIn("against 3.125 ms of int8", self.find("#answer").text)
+
+    def test_doubts_say_of_which_run(self):
+        page = made_up.comparison_page()
+        page["rows"][9]["doubts"] = ["threads had to wait for a core"]  # new, the fastest
+        self.open(assembled(page))
+        self.assertIn("In doubt, new", self.texts("#answer dt"))
 
     def test_widths(self):
         for width in (390, 1440):

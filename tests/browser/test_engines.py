@@ -51,6 +51,12 @@ class EnginesTest(PageTest):
                 with self.subTest(engine, scheme=scheme):
                     self.assertGreaterEqual(contrast(look["color"], paper), 3)
 
+    def test_names_that_every_object_has(self):
+        for name in ("constructor", "__proto__", "toString"):
+            look, other = self.looks([f"contiguous/{name}", "contiguous/k=f32,v=int8:g32"])
+            self.assertEqual(look["pointStyle"], other["pointStyle"], name)
+            self.assertRegex(look["color"], "^#[0-9a-f]{6}$", name)
+
     def test_looks(self):
         for engine in ENGINES:
             with self.subTest(engine):

@@ -6,6 +6,7 @@ from selenium.webdriver.common.keys import Keys
 
 import made_up
 from browser import PageTest, contrast
+from pages import assembled
 
 WIDTHS = (390, 768, 1440)
 GROUNDS = ("paper", "raised")
@@ -27,6 +28,15 @@ class LooksTest(PageTest):
                 with self.subTest(width=width, view=view):
                     self.assert_no_overflow(width)
             self.click("#view-0")
+
+    def test_letters_of_twice_the_size_need_no_scrolling_sideways(self):
+        rows = [made_up.row(engine, 1024) for engine in made_up.STEP_MS]
+        rows[0]["label"] = "contiguous_" + 30 * "long_"
+        path = "/data/" + 20 * "a_long_folder/"
+        self.open(assembled(made_up.page(rows=rows, warnings=[f"rows of {path}"])))
+        self.resize(390)
+        self.js("document.documentElement.style.fontSize = '200%'")
+        self.assert_no_overflow(390)
 
     def test_dark_and_back(self):
         for scheme, paper, text in (("dark", "rgb(20, 23, 27)", "#e4e7eb"),
@@ -76,11 +86,12 @@ class LooksTest(PageTest):
                          [True, False, True, True, True])
         self.assertFalse(self.find("#engines-all").is_displayed())
         self.assertEqual(self.texts(".on-paper")[0],
-                         "Model: made-up, level model · 4 layers · heads 8:2 of 64 · "
-                         "Context (prompt + generated): 8192 + 64 = 8256 tokens · Batch: 1 · "
+                         "Model: whole steps · made-up · 8:2 heads of 64 · 4 layers · "
+                         "Tokens: prompt + generated: 8192 + 64 = 8256 tokens · Batch: 1 · "
                          "Threads: 2 · Rank by: TPOT p50 (ms), lowest first")
         self.assertEqual(self.js("return getComputedStyle(document.body).backgroundColor"),
                          "rgb(255, 255, 255)")
+        self.assertGreater(self.js("return document.querySelector('td.note').offsetWidth"), 100)
         for css, shown in (("#chart", True), ("#table", True), ("#ranking", True),
                            ("#chart-form", False), ("#views", False), ("#table-form", False)):
             self.assertEqual(self.find(css).is_displayed(), shown, css)

@@ -30,8 +30,10 @@ class QuestionTest(PageTest):
         self.assertEqual(len(self.ranking()), 5)
         # 100 MiB of weights, 1 MiB more than is live, and 9, 17, 32 or 64 MiB of live rows.
         self.type_into("#ask-budget", "120")
+        self.choose("#ask-unit", "GiB")
+        self.assertIn("is the fastest of 5; all of them fit into 120 GiB.", self.lead())
         self.choose("#ask-unit", "MiB")
-        self.assertIn("is the fastest of the 2 that fit into 120 MiB.", self.lead())
+        self.assertIn("is the fastest of the 2 that fit into 120 MiB; 3 do not.", self.lead())
         self.assertEqual(self.lines()["Memory"], "110 MiB, 92 % of the budget: 10 MiB for the "
                                                  "KV cache, 100 MiB of weights")
         self.assertEqual(len(self.ranking()), 2)
@@ -40,20 +42,43 @@ class QuestionTest(PageTest):
         self.assertEqual(self.lead(), "Only int4:g32 in one piece (contiguous/int4:g32) fits into "
                                       "111 MiB.")
         self.assertEqual(self.texts("#ranking thead th")[2:],
-                         ["TPOT p50", "95 % interval", "KV held at most", "weights", "together",
-                          "of the budget", "attention error"])
+                         ["TPOT p50", "95 % interval", "attention error", "KV held at most",
+                          "weights", "together", "of the budget"])
         self.assertEqual(self.texts("#ranking tbody td")[1:],
-                         ["16.50 ms", "15.98 to 17.02", "10 MiB", "100 MiB", "110 MiB", "99 %",
-                          "11 %"])
+                         ["16.50 ms", "15.98 to 17.02", "11 %", "10 MiB", "100 MiB", "110 MiB",
+                          "99 %"])
+        self.assertEqual(self.find("#ranking tbody td:nth-child(6)").get_attribute("title"),
+                         f"{10 * made_up.MIB} bytes (10 MiB)")
         self.type_into("#ask-budget", "0.05")
         self.choose("#ask-unit", "GiB")
         self.assertEqual(self.lead(), "Nothing that was measured there fits into 0.05 GiB. The "
                                       "smallest, int4:g32 in one piece (contiguous/int4:g32), "
                                       "takes 110 MiB.")
 
+    def test_what_fits_and_cannot_be_ranked_is_no_part_of_the_ranked(self):
+        rows = [made_up.row(engine, 8192) for engine in made_up.STEP_MS]
+        rows[-1]["generic"] = True  # the smallest one
+        self.open(assembled(made_up.page(rows=rows)))
+        self.type_into("#ask-budget", "150")
+        self.choose("#ask-unit", "MiB")
+        self.assertIn("of the 2 ranked of 3 that fit into 150 MiB; 2 do not.", self.lead())
+
+    def test_what_the_budget_counts(self):
+        label = "label[for=ask-budget]"
+        self.assertEqual(self.find(label).text, "Memory budget (KV cache and weights)")
+        row = made_up.row("contiguous/f32", 1024)
+        row["values"]["memory.weight_bytes"] = 0
+        self.open(assembled(made_up.page(rows=[row])))
+        self.assertEqual(self.find(label).text, "Memory budget (KV cache)")
+
+    def test_a_budget_has_twelve_digits_at_most(self):
+        self.type_into("#ask-budget", 400 * "9")
+        self.assertIn(f"fit into {12 * '9'} GiB.", self.lead())
+
     def test_what_is_no_budget(self):
         for typed, said in (("two", "must be a number"), ("1e3", "must be a number"),
-                            ("1,024", "without a comma"), ("1,5", "without a comma"),
+                            ("2GB", "the unit stands beside"), ("1.5 GiB", "the unit stands"),
+                            ("512MiB", "the unit stands beside"), ("1,024", "without a comma"), ("1,5", "without a comma"),
                             ("0", "more than 0"), ("-2", "more than 0")):
             self.type_into("#ask-budget", typed)
             self.assertIn(said, self.answer(), typed)
@@ -98,6 +123,35 @@ class QuestionTest(PageTest):
                       "interval 1.01 to 1.02)", self.lines()["TPOT p50"])
         self.choose("#ask-metric", "decode")
         self.assertIn("1.02 times as fast", self.lines()["decode"])
+
+        self.assertIn("Round by round: the median of the ratios", self.find("#answer .muted").text)
+        self.choose("#ask-metric", "attention p50")
+        self.assertNotIn("Round by round", self.answer())
+
+    def test_the_digit_that_decides_is_shown(self):
+        rows = [made_up.row(engine, 1024) for engine in ("contiguous/f32", "paged:16/f32")]
+        made_up.held_against(rows, 0, 1, 1.0112, [1.0012, 1.02], "faster")
+        self.open(assembled(made_up.page(rows=rows)))
+        self.assertIn("1.01 times as fast, round by round (95 % interval 1.001 to 1.02)",
+                      self.lines()["TPOT p50"])
+        rows[0]["speeds"][0].update(ratio=1.0002, interval=[1.00011, 1.0004])
+        self.open(assembled(made_up.page(rows=rows)))
+        self.assertIn("1.0002 times as fast, round by round (95 % interval 1.0001 to 1.0004)",
+                      self.lines()["TPOT p50"])
+
+    def test_equal_figures_decide_nothing(self):
+        rows = [made_up.row(f"contiguous/{name}", 1024) for name in ("f32", "f16")]
+        for row in rows:
+            row.update(intervals={})
+            row["values"]["latency.tpot_ms.p50"] = 0
+        self.open(assembled(made_up.page(rows=rows)))
+        self.assertIn("Not decided between", self.lead())
+
+    def test_how_to_use_it(self):
+        self.assertEqual(self.texts("#answer dd code"), ["--engine contiguous/int4:g32"])
+        rows = [row for row in made_up.rows() if row["context"] == 1024 and row["format"] == "f32"]
+        self.open(assembled(made_up.page(rows=rows)))  # not decided
+        self.assertEqual(self.texts("#answer dd code"), ["--engine contiguous/f32,paged:16/f32"])
 
     def test_who_is_slower_round_by_round_is_not_first(self):
         """Medians of different rounds may say the contrary."""
@@ -160,7 +214,8 @@ class QuestionTest(PageTest):
 
     def test_what_the_first_loses(self):
         self.assertEqual(self.lines()["Loss"], "attention error 11 % against uncompressed f32, "
-                         "on random data, which ranks formats and says nothing of a text")
+                         "on random data, which ranks formats and says nothing of a text; a real "
+                         "model and a text tell more: make model, configs/smollm2.yaml")
         error, kld = "accuracy.loss.attend_rel_rms", "accuracy.loss.kld_mean"
         top1 = "accuracy.loss.top1_agreement"
         for values, said in (
@@ -180,6 +235,20 @@ class QuestionTest(PageTest):
                                 "noisy": False, "definition": f"What {title} is."})
             self.open(assembled(made_up.page(rows=[row], metrics=metrics)))
             self.assertEqual(self.lines()["Loss"], said)
+
+    def test_a_large_error_is_called_so(self):
+        large = "large: much of the output is error"
+        self.assertNotIn(large, self.lines()["Loss"])
+        rows = [made_up.row(f"contiguous/{name}", 1024) for name in ("f32", "int4:g32")]
+        rows[1]["values"]["accuracy.loss.attend_rel_rms"] = 0.43
+        self.open(assembled(made_up.page(rows=rows)))
+        self.assertIn(f"attention error 43 % against uncompressed f32 ({large}), on random data",
+                      self.lines()["Loss"])
+        for row in rows:
+            row["intervals"]["latency.tpot_ms.p50"] = [2, 9]  # not decided
+        self.open(assembled(made_up.page(rows=rows)))
+        self.assertIn(f"most with int4:g32 in one piece (43 %, {large}), against",
+                      self.lines()["Loss"])
 
     def test_of_what_is_undecided_bytes_and_losses_are_compared(self):
         rows = [made_up.row(engine, 8192) for engine in ("contiguous/f32", "contiguous/int8:g32")]
@@ -333,6 +402,66 @@ class QuestionTest(PageTest):
         self.assertIn("skipped: needs 9 GiB", reasons)
         self.assertIn("paged:16/f32): not measured there", reasons)
 
+    def two_levels(self):
+        """Whole steps and attention, each with room of its own; attention has one context more."""
+        rows = []
+        for context in (1024, 2048, 8192):
+            for level, room in (("model", 128), ("attention", 64)):
+                for engine in ("contiguous/f32", "contiguous/f16"):
+                    row = made_up.row(engine, context)
+                    row["case"].update(level=level, max_seq_len=context + room)
+                    if level == "attention":
+                        for path in ("latency.tpot_ms.p50", "memory.weight_bytes"):
+                            row["values"].pop(path)
+                    if level == "attention" or context < 8192:
+                        rows.append(row)
+        return rows
+
+    def chosen(self, name):
+        return self.js("return document.getElementById(arguments[0]).selectedOptions[0].text",
+                       f"ask-{name}")
+
+    def test_both_levels_are_explained(self):
+        self.assertFalse(self.find("#levels").is_displayed())
+        self.open(assembled(made_up.page(rows=self.two_levels())))
+        self.assertIn("Whole steps: what a user waits for", self.find("#levels").text)
+        self.assertEqual(self.find("#ask-setting").text.split("\n"),
+                         ["whole steps · made-up · 8:2 heads of 64 · 4 layers",
+                          "attention alone · made-up · 8:2 heads of 64 · 4 layers"])
+
+    def test_what_was_chosen_is_kept_where_it_is_offered(self):
+        self.open(assembled(made_up.page(rows=self.two_levels())))
+        self.choose("#ask-lengths", "1024 + 64")
+        self.choose("#ask-metric", "decode")
+        self.choose("#ask-setting", "attention alone")
+        self.assertEqual(self.chosen("lengths"), "1024 + 64 = 1088 tokens")
+        self.assertEqual(self.chosen("metric"), "decode (tokens/s), highest first")
+        self.choose("#ask-metric", "attention p50")
+        self.choose("#ask-lengths", "8192 + 64")  # of attention alone
+        self.choose("#ask-setting", "whole steps")
+        self.assertEqual(self.chosen("lengths"), "2048 + 64 = 2112 tokens")
+        self.assertEqual(self.chosen("metric"), "attention p50 (ms), lowest first")
+        self.choose("#ask-metric", "TPOT p50")
+        self.choose("#ask-setting", "attention alone")
+        self.assertEqual(self.chosen("lengths"), "8192 + 64 = 8256 tokens")
+        self.assertNotIn("TPOT", self.chosen("metric"))
+        self.choose("#ask-setting", "whole steps")
+        self.assertEqual(self.chosen("metric"), "TPOT p50 (ms), lowest first")
+
+    def test_machines_are_not_ranked_against_each_other(self):
+        self.assertEqual(self.all("#ask-machine"), [])
+        rows = [made_up.row(engine, 1024) for engine in made_up.STEP_MS]
+        for row in rows[:2]:
+            row["machine"] = "Slow CPU with 1 cores"
+        rows.append({**made_up.without_figures("contiguous/f16", 1024, "skipped", "too large"),
+                     "machine": "an unnamed CPU with unknown cores"})
+        self.open(assembled(made_up.page(rows=rows)))
+        self.assertEqual(self.find("#ask-machine").text.split("\n"),
+                         ["Slow CPU with 1 cores", "Made-up 9000 with 2 cores"])
+        self.assertEqual(len(self.ranking()), 2)
+        self.choose("#ask-machine", "Made-up")
+        self.assertEqual(len(self.ranking()), 3)
+
     def test_metric_to_rank_by(self):
         self.choose("#ask-lengths", "1024 + 64")
         self.choose("#ask-metric", "attention error")
@@ -341,7 +470,7 @@ class QuestionTest(PageTest):
         self.choose("#ask-metric", "KV reserved")
         self.type_into("#ask-budget", "120")
         self.choose("#ask-unit", "MiB")
-        self.assertIn("is the smallest of the 5 that fit into 120 MiB.", self.lead())
+        self.assertIn("is the smallest of 5; all of them fit into 120 MiB.", self.lead())
         self.choose("#ask-metric", "decode")
         self.assertIn("int4", self.ranking()[0])
 

@@ -47,6 +47,8 @@ class TableTest(PageTest):
         self.assertEqual(self.texts("#table tbody tr"), [])
         self.type_into("#table-filter", "int8 8192")
         self.assertEqual(len(self.texts("#table tbody tr")), 1)
+        self.type_into("#table-filter", "int8 8,192")
+        self.assertEqual(len(self.texts("#table tbody tr")), 1)
         self.type_into("#table-filter", "died")
         self.assertIn("failed: died: " + made_up.HOSTILE, self.texts("#table tbody tr")[0])
         self.type_into("#table-filter", " ")
@@ -58,6 +60,13 @@ class TableTest(PageTest):
         self.press(self.find("[id='column-latency.itl_ms.p50']"))
         index, _ = self.header("ITL p50")
         self.assertEqual(self.column(index)[0], "8.250")
+
+    def test_bytes_are_exact_under_the_pointer(self):
+        index, _ = self.header("KV reserved")
+        value = self.data["rows"][0]["values"]["memory.kv_reserved_bytes"]
+        cell = self.find(f"#table tbody tr td:nth-child({index + 1})")
+        self.assertEqual([cell.text, cell.get_attribute("title")],
+                         ["9 MiB", f"{value} bytes (9 MiB)"])
 
     def test_doubts_are_marked(self):
         marks = self.all("#table .doubt")
