@@ -29,6 +29,14 @@ class LooksTest(PageTest):
                     self.assert_no_overflow(width)
             self.click("#view-0")
 
+    def test_words_of_boxes_stay_in_one_line(self):
+        self.resize(390)
+        for name in ("chart-xlog", "chart-ylog"):
+            box = f"document.querySelector('label[for={name}]')"
+            self.assertEqual(self.js(f"""const words = document.createRange();
+                words.selectNodeContents({box}.lastChild);
+                return words.getClientRects().length"""), 1, name)
+
     def test_letters_of_twice_the_size_need_no_scrolling_sideways(self):
         rows = [made_up.row(engine, 1024) for engine in made_up.STEP_MS]
         rows[0]["label"] = "contiguous_" + 30 * "long_"
@@ -91,7 +99,8 @@ class LooksTest(PageTest):
                          "Threads: 2 · Rank by: TPOT p50 (ms), lowest first")
         self.assertEqual(self.js("return getComputedStyle(document.body).backgroundColor"),
                          "rgb(255, 255, 255)")
-        self.assertGreater(self.js("return document.querySelector('td.note').offsetWidth"), 100)
+        self.resize(500)  # a sheet on its end with many columns
+        self.assertGreater(self.js("return document.querySelector('td.note').offsetWidth"), 130)
         for css, shown in (("#chart", True), ("#table", True), ("#ranking", True),
                            ("#chart-form", False), ("#views", False), ("#table-form", False)):
             self.assertEqual(self.find(css).is_displayed(), shown, css)
