@@ -12,6 +12,7 @@
 #include "bench/record/environment.h"
 #include "bench/record/exit_code.h"
 #include "bench/record/record.h"
+#include "bench/run/interrupt.h"
 #include "engines/codecs/codec.h"
 #include "engines/core/check.h"
 #include "engines/core/nearest.h"
@@ -99,6 +100,9 @@ int guarded_main(int argc, char** argv) {
     std::cout.flush();
     std::cerr << "kvmark: " << e.what() << "\n";
     return kExitUsage;
+  } catch (const Interrupted& e) {
+    std::cerr << "kvmark: " << e.what() << "\n";
+    return kExitInterrupted;
   } catch (const LogicError& e) {
     std::cerr << "kvmark: this is a bug in kvmark: " << e.what() << "\n";
     return kExitFailed;

@@ -1,8 +1,9 @@
 #include "bench/run/plots.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 #include <vector>
 
 #include "bench/record/whole_file.h"
+#include "bench/run/interrupt.h"
+#include "engines/core/check.h"
 
 namespace kvmark {
 namespace {
@@ -30,9 +33,33 @@ constexpr const char* kComparison = "/comparison.json";
 // plot.py's exit code where it drew some pictures, but not all.
 constexpr int kSomeFailed = 3;
 
+constexpr int kLookMs = 20;  // from one look whether a script has ended to the next
+
+// Waits until a child has ended, and hands Ctrl-C on to it. Returns its exit code, where it has
+// one. Throws Interrupted.
+std::optional<int> wait_for(pid_t pid) {
+  int status = 0;
+  pid_t ended = 0;
+  pollfd interrupt{interrupt_fd(), POLLIN, 0};
+  while ((ended = waitpid(pid, &status, WNOHANG)) == 0) {
+    if (poll(&interrupt, 1, kLookMs) <= 0) continue;
+    kill(pid, SIGTERM);
+    waitpid(pid, &status, 0);
+    throw Interrupted();
+  }
+  throw_if_interrupted();
+  if (ended < 0 || !WIFEXITED(status)) return std::nullopt;
+  return WEXITSTATUS(status);
+}
+
 // Runs a program with its stdout on our stderr (`quiet`: nowhere). Returns its exit code, or
-// nothing where it has none: it could not be started, or was killed.
+// nothing where it has none: it could not be started, or was killed. Throws Interrupted.
 std::optional<int> execute(const std::vector<std::string>& command, bool quiet) {
+  const InterruptScope interrupts;
+  // In a process group of its own, so that Ctrl-C reaches it once, by us.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   if (quiet) {
@@ -46,15 +73,11 @@ std::optional<int> execute(const std::vector<std::string>& command, bool quiet) 
   for (const std::string& arg : command) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
   pid_t pid = -1;
-  const int error = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  const int error = posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
   if (error != 0) return std::nullopt;
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR) return std::nullopt;
-  }
-  if (!WIFEXITED(status)) return std::nullopt;
-  return WEXITSTATUS(status);
+  return wait_for(pid);
 }
 
 // The first Python that runs this statement.
@@ -91,7 +114,14 @@ Script find(const std::string& name, const std::string& statement, const std::st
   return {{*found, script}, ""};
 }
 
-Script find_plotter() { return find("plot.py", kPlotting, "python3 with matplotlib"); }
+// What draws into a folder.
+Script find_plotter(const std::string& folder) {
+  std::error_code error;
+  if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
+    return {{}, fmt::format("{} is a file, and their folder goes there; move it away", folder)};
+  }
+  return find("plot.py", kPlotting, "python3 with matplotlib");
+}
 
 // Its exit code, where it has one.
 std::optional<int> run(const Script& script, const std::vector<std::string>& arguments) {
@@ -134,14 +164,18 @@ std::string remove_plots(const std::string& folder) {
 std::string draw_plots(const std::vector<std::string>& runs, const std::string& folder) {
   std::vector<std::string> arguments = runs;
   arguments.insert(arguments.end(), {"-o", folder});
-  return draw(find_plotter(), arguments);
+  return draw(find_plotter(folder), arguments);
 }
 
 std::string draw_comparison(const std::string& base, const std::string& now,
                             const std::string& comparison, const std::string& folder) {
-  const Script plotter = find_plotter();
+  Script plotter = find_plotter(folder);
   const std::string path = folder + kComparison;
-  if (plotter.missing.empty()) write_whole(path, comparison);
+  try {
+    if (plotter.missing.empty()) write_whole(path, comparison);
+  } catch (const RuntimeError& e) {
+    plotter.missing = e.what();
+  }
   return draw(plotter, {base, now, "--compare", path, "-o", folder});
 }
 

@@ -180,6 +180,10 @@ ExitCode report_on(const RunFolder& folder, std::ostream& err) {
   try {
     write_report(report_of(folder), err);
     return kExitFine;
+  } catch (const Interrupted&) {
+    err << fmt::format("kvmark: interrupted; the run is done, its rows are kept in {}\n",
+                       folder.path);
+    return kExitInterrupted;
   } catch (const std::exception& e) {
     err << "kvmark: " << e.what() << std::endl;
     return kExitFailed;

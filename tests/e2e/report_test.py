@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -168,6 +169,30 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("ValueError: planted", result.stderr)
         self.assertRegex(result.stderr, r"kvmark: no plots: \S*plot\.py failed; its output stands")
+
+    def test_an_interrupt_ends_the_script_too(self):
+        program = self.with_own_scripts("records.py", "import os, time\n\ndef counting(runs):\n"
+                                        "    print('waits', flush=True)\n    time.sleep(600)\n")
+        process = subprocess.Popen([program, "report", QUICKSTART, "-o", self.page], text=True,
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(process.kill)
+        while process.stderr.readline() != "waits\n":
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]  # until the script has left stderr too
+        self.assertEqual((process.returncode, said), (130, "kvmark: interrupted\n"))
+        self.assertEqual(len(data_of(self.page)["rows"]), 20)
+
+    def test_a_file_in_the_place_of_the_plots_leaves_the_page(self):
+        self.page.parent.mkdir()
+        place = self.page.parent / "page-plots"
+        place.write_text("mine")
+        for runs in [(QUICKSTART,), (BASE, NEW)]:
+            self.page.unlink(missing_ok=True)
+            self.assertIn(f"kvmark: no plots: {place} is a file, and their folder goes there",
+                          self.report(*runs).stderr)
+            self.assertTrue(data_of(self.page)["rows"])
+            self.assertEqual(place.read_text(), "mine")
 
     def test_one_run_after_two_leaves_no_comparison_behind(self):
         self.report(BASE, NEW)
