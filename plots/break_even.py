@@ -40,12 +40,14 @@ def plot_break_even(records):
         return None
 
     called = names(every)
+    crossings = {name: crossing_of(points) for name, points in curves.items()}
     figure = style.new_figure(
-        f"Speed against {called[reference]}: {style.model(rows)}",
+        f"Speed against {called[reference]}: {style.subject(rows)}",
         f"{style.setting(rows)}; " + (
-            "round by round, median with its 95 % interval; a bar on the line of 1: where an "
-            "engine crosses it, between contexts whose intervals lie on either side and not all "
-            f"within {100 * SAME_SPEED:g} % of it"
+            "round by round, median with its 95 % interval" + (
+                "; a bar on the line of 1: where an engine crosses it, between contexts whose "
+                "intervals lie on either side and not all within "
+                f"{100 * SAME_SPEED:g} % of it" if any(crossings.values()) else "")
             if have_intervals(curves) else
             "medians of fewer than six rounds: without intervals no crossing is decided")
         + left_out([called[name] for name in by_engine(every) if name in generic]),
@@ -54,7 +56,8 @@ def plot_break_even(records):
     style.context_axis(axes, contexts(rows))
     axes.set(yscale="log", ylabel=f"times as fast as {called[reference]}")
     axes.axhline(1, color=style.BLACK, lw=1)
-    draw_curves(axes, curves, called, {"x": max(contexts(rows)), "name": called[reference]})
+    draw_curves(axes, curves, crossings, called,
+                {"x": max(contexts(rows)), "name": called[reference]})
     return figure
 
 
@@ -69,7 +72,7 @@ def left_out(generic):
             + ("kernels are generic" if len(generic) > 1 else "kernel is generic"))
 
 
-def draw_curves(axes, curves, called, reference):
+def draw_curves(axes, curves, crossings, called, reference):
     ends = [(reference["x"], 1, reference["name"], style.BLACK)]
     drawn = []
     for name, points in curves.items():
@@ -79,9 +82,8 @@ def draw_curves(axes, curves, called, reference):
         curve = axes.errorbar(x, ratios, yerr=style.errors(ratios, bounds), capsize=3, **look)
         drawn.append([*curve.get_children()])
         text = f"{called[name]}: {words.plain(ratios[-1])}×"
-        crossing = crossing_of(points)
-        if crossing:
-            at, before, after, ahead = crossing
+        if crossings[name]:
+            at, before, after, ahead = crossings[name]
             axes.plot([before, after], [1, 1], lw=6, alpha=0.35, solid_capstyle="butt",
                       color=look["color"], zorder=2.5)
             drawn[-1] += axes.plot(at, 1, **{**look, "ms": 9, "fillstyle": "none", "mew": 1.6},

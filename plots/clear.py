@@ -23,10 +23,11 @@ def is_own(file):
 
 
 def remove_earlier(folder, keep=None):
-    """Removes what plot.py left in a folder, but not the file `keep`."""
+    """Removes the files that plot.py left in a folder, but not `keep`."""
     for file in filter(is_own, os.listdir(folder)):
         path = os.path.join(folder, file)
-        if keep is None or os.path.realpath(path) != os.path.realpath(keep):
+        is_kept = keep is not None and os.path.realpath(path) == os.path.realpath(keep)
+        if not is_kept and not os.path.isdir(path):
             os.remove(path)
 
 

@@ -5,7 +5,7 @@ from collections import namedtuple
 
 import style
 import words
-from records import BadFile, get, interval, is_number
+from records import BadFile, get, interval, is_number, short_name
 from rows import MOST_ROWS, new_rows
 
 # Colour and marker of a verdict, the gravest first.
@@ -25,7 +25,7 @@ Line = namedtuple("Line", "block label verdict ratio bounds threshold text")
 
 def read_comparison(path):
     """The comparison in a file. Raises OSError, and BadFile for anything else than one."""
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
         try:
             comparison = json.load(file)
         except ValueError as error:
@@ -84,16 +84,18 @@ def lines_of(comparison, base_rows, new_rows_):
     for case in comparison["cases"]:
         name = get(case, "case.engine", "")
         label = get(case, "label", name)
-        block = label[len(name):].strip() if label.startswith(name) else label
+        block = words.clipped(label[len(name):].strip() if label.startswith(name) else label, 100)
         if get(case, "broke"):
-            lines.append(Line(block, name, "broke", None, None, None,
+            lines.append(Line(block, short_name(name), "broke", None, None, None,
                               f"{get(case, 'base_status')} → {get(case, 'status')}"))
             continue
         for metric in drawn_metrics(case):
             rows = (rows_by_id.get(get(case, "case_id")) for rows_by_id in (base_rows, new_rows_))
             bounds = bounds_of(metric, *rows)
             change = get(metric, "change")
-            title = name if is_time(metric) else f"{name}: {get(metric, 'title', metric['metric'])}"
+            title = short_name(name)
+            if not is_time(metric):
+                title += f": {get(metric, 'title', metric['metric'])}"
             lines.append(Line(block, title, metric["verdict"],
                               1 + change if is_number(change) else None, bounds,
                               get(metric, "threshold"), text_of(metric, bounds)))
@@ -120,7 +122,7 @@ def blocks_of(lines):
 def plot_comparison(comparison, base=(), new=()):
     """Ratio of each case with its interval, threshold band and verdict; None without a judged case.
 
-    base, new: records of the two runs, for the intervals, the machine and the date.
+    base, new: records of the two runs, for the intervals, the machines and the dates.
     """
     by_id = [{get(row, "case_id"): row for row in rows} for rows in (base, new)]
     every = lines_of(comparison, *by_id)
@@ -130,7 +132,8 @@ def plot_comparison(comparison, base=(), new=()):
     lines = [line for _, own in blocks for line in own]
     headline = get(comparison, "verdict", "comparison")
     figure, axes, places = new_rows(
-        headline[:1].upper() + headline[1:], subtitle(comparison, len(every) - len(lines)), new,
+        headline[:1].upper() + headline[1:], subtitle(comparison, len(every) - len(lines)),
+        [*base, *new],
         [(heading, [line.label for line in own]) for heading, own in blocks],
         [line.text for line in lines], above=0.3)
     axes.set_xscale("log")

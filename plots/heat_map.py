@@ -18,10 +18,10 @@ def heads(record):
 
 
 def time_of(record):
-    """Milliseconds of a step; at attention level of its attention in a layer."""
+    """Milliseconds of a step; at attention level of a layer of it."""
+    ms, layers = number(record, "latency.tpot_ms.p50"), number(record, "case.layers")
     if get(record, "case.level") != "attention":
-        return number(record, "latency.tpot_ms.p50")
-    ms, layers = number(record, "latency.attend_ms.p50"), number(record, "case.layers")
+        return ms
     return ms / layers if ms and layers else None
 
 
@@ -42,10 +42,10 @@ def plot_heat_map(records):
     lines = math.ceil(len(panels) / columns)
 
     first = get(rows[0], "case.level")
-    what = "ms of attention a layer" if first == "attention" else "ms a step"
+    what = "ms a layer" if first == "attention" else "ms a step"
     figure = style.new_figure(
-        f"Heads × sequence length: {style.model(rows)}",
-        f"{level_text(rows)}; medians; brighter is slower, one scale for all"
+        f"Heads × sequence length: {style.model(rows)}, {style.level(rows)}",
+        f"{level_text(rows)}; median rounds; brighter is slower, one scale for all"
         + left_out(rows, engines), rows,
         inside=lines * (0.55 + 0.36 * len(shapes)), above=0.2)
     style.set_margins(figure, left=0.9, right=0.35)
@@ -73,7 +73,7 @@ def plot_heat_map(records):
 
 def level_text(rows):
     case = get(rows[0], "case", {})
-    level = ("attention alone" if case.get("level") == "attention" else
+    level = ("attention and append" if case.get("level") == "attention" else
              f"whole steps of {case.get('layers', '?')} layers, weights {case.get('weights', '?')}")
     return (f"{level}, heads of {case.get('head_dim', '?')} channels, {case.get('threads', '?')} "
             f"threads on {case.get('device', '?')}")

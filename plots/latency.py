@@ -1,21 +1,25 @@
 """How the gaps between tokens are distributed (7)."""
 
+import math
+
 import numpy as np
 
 import labels
 import style
 import words
-from records import engine, fullest, get, interval, number, series, timed_names
+from records import engine, fullest, get, number, series, timed_names
 
 KEY_SIZE = 8.5  # points
 FEWEST_GAPS = 10  # that have a distribution worth a look
+FEWEST_OF_P99 = 200
 
 
 def plot_latency(records):
     """ECDF of the inter-token latency, with p50 and p99; None without enough gaps.
 
-    The curve is that of the median round; n, p50 and p99 are those of all rounds. p99 is marked
-    where there are the 200 gaps that it needs.
+    The curve and its marks are those of the median round, of which the record has the gaps; the
+    figures in the key are those of all rounds. p99 is marked where a round has the gaps that it
+    needs. No interval: gaps of a round depend on each other.
     """
     rows = fullest([r for r in records if len(series(r, "samples.itl_ms")) >= FEWEST_GAPS
                     and min(series(r, "samples.itl_ms")) > 0])
@@ -26,10 +30,10 @@ def plot_latency(records):
     model = get(rows[0], "case.level") != "attention"
     prompt, generated = (number(rows[0], f"case.{key}") or 0 for key in ("prompt_len", "gen_len"))
     figure = style.new_figure(
-        f"Time {'between two tokens' if model else 'from step to step'}: {style.model(rows)}",
-        f"{generated} {'tokens' if model else 'positions'}{style.of_each(rows)} after {prompt}, "
-        f"{style.setting(rows)}; curve: the median round; p50 (with its 95 % interval) and p99 of "
-        "all n gaps",
+        f"Time {'between two tokens' if model else 'from step to step'}: {style.subject(rows)}",
+        f"{words.tokens(generated)} {'tokens' if model else 'positions'}{style.of_each(rows)} "
+        f"after {words.tokens(prompt)}, {style.setting(rows)}; curve, with marks at p50 and p99: "
+        "the median round; figures beside: all n gaps of all rounds",
         rows, inside=labels.room(1 + len(rows)))
     axes = figure.subplots()
     axes.set(xscale="log", xlabel="inter-token latency (ms)" if model else "from step to step (ms)",
@@ -47,35 +51,39 @@ def plot_latency(records):
         share = 100 * np.arange(1, len(gaps) + 1) / len(gaps)
         line, = axes.plot(gaps, share, drawstyle="steps-post", markevery=max(1, len(gaps) // 6),
                           **{**look, "ms": 5})
+        mark_quantiles(axes, gaps, look)
+        if gaps[-1] > limits[1]:
+            name_at_edge(axes, called[engine(record)], gaps, limits[1], look["color"])
         p50, p99 = (number(record, f"latency.itl_ms.{part}") for part in ("p50", "p99"))
-        mark_quantiles(axes, record, look, p50, p99)
         n = number(record, "latency.itl_ms.n")
         text = (f"{called[engine(record)]}: p50 {words.plain(p50) if p50 else '—'}"
                 f", p99 {words.plain(p99) if p99 else '—'} (n = {n or '?'})")
-        middle = p50 or gaps[len(gaps) // 2]
-        curves.append((middle, line, text + (", further right" if middle > limits[1] else "")))
+        curves.append((p50 or gaps[len(gaps) // 2], line, text))
     style.log_ticks(axes.xaxis)
     key_beside(axes, [(line, text) for _, line, text in sorted(curves, key=lambda c: c[0])])
     return figure
 
 
 def limits_of(rows):
-    """Around the gaps and marks of the caches: recompute, far slower, would hide theirs."""
+    """Around the gaps of the caches: recompute, far slower, would hide theirs."""
     shown = [r for r in rows if engine(r) != "recompute"] or rows
     found = [gap for record in shown for gap in series(record, "samples.itl_ms")]
-    found += [mark for record in shown for part in ("p50", "p99")
-              if (mark := number(record, f"latency.itl_ms.{part}"))]
     return min(found) / 1.2, max(found) * 1.2
 
 
-def mark_quantiles(axes, record, look, p50, p99):
+def mark_quantiles(axes, gaps, look):
+    """Marks on the curve of some sorted gaps."""
     big = {**look, "linestyle": "none", "ms": 8, "mec": style.BLACK, "mew": 0.8, "zorder": 4}
-    bounds = interval(record, "latency.itl_ms.p50_ci95")
-    if bounds:
-        axes.plot(bounds, [50, 50], lw=5, alpha=0.4, solid_capstyle="butt", color=look["color"])
-    for value, share in ((p50, 50), (p99, 99)):
-        if value:
-            axes.plot(value, share, **big)
+    for share in (50, 99) if len(gaps) >= FEWEST_OF_P99 else (50,):
+        axes.plot(gaps[math.ceil(share / 100 * len(gaps)) - 1], share, **big)
+
+
+def name_at_edge(axes, name, gaps, edge, color):
+    """Says whose curve leaves the frame at its right edge."""
+    share = 100 * np.searchsorted(gaps, edge, side="right") / len(gaps)
+    axes.annotate(f"{name} goes on →", (1, share), xycoords=("axes fraction", "data"),
+                  xytext=(-2, 4), textcoords="offset points", ha="right", fontsize=KEY_SIZE,
+                  color=style.darker(color))
 
 
 def key_beside(axes, curves):
@@ -84,4 +92,4 @@ def key_beside(axes, curves):
     style.set_margins(axes.figure, right=0.75 + style.width_of(axes.figure, texts, KEY_SIZE))
     axes.legend([line for line, _ in curves], texts, loc="upper left", bbox_to_anchor=(1.01, 1),
                 frameon=False, fontsize=KEY_SIZE, handlelength=2.6, borderaxespad=0,
-                title="ms, fastest first", title_fontsize=KEY_SIZE, alignment="left")
+                title="ms, the lowest p50 first", title_fontsize=KEY_SIZE, alignment="left")

@@ -1,9 +1,19 @@
 """What a format loses against what it saves (3)."""
 
+from collections import namedtuple
+
 import labels
 import style
 import words
 from records import engine, fullest, get, number, positions, timed_names
+
+
+NO_LOSS = "no loss"
+LARGEST = 15  # points, of a marker
+MOST_APART = 60  # points, between markers of one place
+
+# A marker with its label. size: diameter in points, marker: its artists.
+Point = namedtuple("Point", "x y text color size marker")
 
 
 def front(points):
@@ -27,10 +37,10 @@ def plot_loss(records):
         return None
     called = timed_names(rows)
     rate, unit = rate_of(rows)
-    speeds = [number(r, rate) for r in rows]
-    fastest = max((speed for speed in speeds if speed), default=None)
+    speeds = [speed if (speed := number(r, rate)) and speed > 0 else None for r in rows]
+    fastest = max(filter(None, speeds), default=None)
     figure = style.new_figure(
-        f"What a format loses: {style.model(rows)}", subtitle(rows, scored, unit, fastest), rows,
+        f"What a format loses: {style.subject(rows)}", subtitle(rows, scored, unit, fastest), rows,
         inside=max(4.2, 0.3 * len(rows)))
     axes = figure.subplots()
     bits = [number(r, "memory.kv_bits_per_element") for r in rows]
@@ -47,11 +57,14 @@ def plot_loss(records):
     places = {}  # engines that share one, as those of one format in several layouts, share a label
     for record, x, y, speed in zip(rows, bits, shown, speeds):
         look = style.look(engine(record))
-        size = 15 * max(0.3, (speed / fastest) ** 0.5) if speed else 6
-        axes.plot(x, y, ms=size, **{**look, "linestyle": "none"})
+        size = LARGEST * max(0.3, (speed / fastest) ** 0.5) if speed else 6
+        marker = axes.plot(x, y, ms=size, **{**look, "linestyle": "none"})
         text = called[engine(record)] + (f" {words.plain(speed)} {unit}" if speed else "")
-        places.setdefault((f"{x:.2g}", f"{y:.2g}"), []).append((x, y, text, look["color"], size))
+        places.setdefault((f"{x:.2g}", f"{y:.2g}"), []).append(
+            Point(x, y, text, look["color"], size, marker))
     labels.label_points(axes, [shared(points) for points in places.values()], corners)
+    for points in places.values():
+        style.set_beside(figure, [point.marker for point in points], apart(points), MOST_APART)
     return figure
 
 
@@ -63,14 +76,21 @@ def rate_of(rows):
     return "throughput.decode_tok_per_s", "tokens/s"
 
 
+def apart(points):
+    """Points from one marker to the next, so that none hides another."""
+    return max(point.size for point in points)
+
+
 def shared(points):
-    """One label for points that lie on each other: a line each, beside the largest marker."""
-    x, y, _, color, _ = points[0]
-    return x, y, "\n".join(point[2] for point in points), color, max(point[4] for point in points)
+    """One label for points that lie on each other: a line each, beside all of their markers."""
+    first = points[0]
+    width = min(apart(points) * len(points), MOST_APART + apart(points))
+    return (first.x, first.y, "\n".join(point.text for point in points),
+            first.color if len(points) == 1 else style.BLACK, width)
 
 
 def subtitle(rows, scored, unit, fastest):
-    after = f"after {positions(rows[0]):g} positions{style.of_each(rows)}"
+    after = f"after {words.tokens(positions(rows[0]))} positions{style.of_each(rows)}"
     if scored:
         judged = f"{number(rows[0], 'accuracy.loss.positions') or '?'} scored positions of text"
     elif get(rows[0], "case.level") == "attention":
@@ -97,12 +117,12 @@ def bits_axis(axes, bits):
 
 
 def loss_axis(axes, losses):
-    """A logarithmic axis with a strip for 0 below the smallest loss; returns where a 0 is drawn."""
+    """A logarithmic axis with a strip below it where nothing is lost; returns its middle."""
     axes.set_yscale("log")
     positive = [value for value in losses if value]
     if not positive:
         axes.set_ylim(0.1, 10)
-        axes.set_yticks([1], ["0"])
+        axes.set_yticks([1], [NO_LOSS])
         axes.set_yticks([], minor=True)
         return 1
     beside = 2 * (max(positive) / min(positive)) ** 0.1
@@ -113,8 +133,8 @@ def loss_axis(axes, losses):
         return None
     zero = low / beside
     above = [at for at in axes.get_yticks() if at > low]
-    axes.axhline(low, color=style.PALE, lw=0.8)
+    axes.axhspan(zero / beside, low, color="#F3F3F3", zorder=0)
     axes.set_ylim(zero / beside, high)
-    axes.set_yticks([zero, *above], ["0", *map(words.tick, above)])
+    axes.set_yticks([zero, *above], [NO_LOSS, *map(words.tick, above)])
     axes.set_yticks([], minor=True)
     return zero

@@ -9,6 +9,7 @@ from rows import new_rows
 
 MIB = 2**20
 FEWEST_POINTS = 8  # of a timeline that shows how memory grows
+LITTLE = 0.1  # the part by which bytes grow so little that their curve is flat
 NEAR = 30  # times the highest curve: up to there the machine's memory is a line
 
 
@@ -43,8 +44,8 @@ def kv_bytes_bars(rows):
     weights = weight_bytes(rows)
     beyond = weights is not None and weights > 1.5 * largest
     figure, axes, places = new_rows(
-        f"Bytes of the KV cache: {style.model(rows)}",
-        f"after {positions(rows[0]):g} positions{style.of_each(rows)}, {style.setting(rows)}"
+        f"Bytes of the KV cache: {style.subject(rows)}",
+        f"after {words.tokens(positions(rows[0]))} positions{style.of_each(rows)}, {style.setting(rows)}"
         + (f"; the model's weights take {words.binary(weights)}, "
            f"{words.plain(weights / largest, 2)} times the longest bar" if beyond else "")
         + machine_words(rows),
@@ -72,7 +73,7 @@ def kv_bytes_curves(rows):
     layers = lambda r: (number(r, "case.layers") or 1) if shared else 1  # noqa: E731
     a_layer = " a layer" if shared else ""
     figure = style.new_figure(
-        f"Bytes of the KV cache: {style.model(rows)}",
+        f"Bytes of the KV cache: {style.subject(rows)}",
         f"{style.setting(rows)}; curves: live rows, dashes: reserved{machine_words(rows)}", rows,
         inside=labels.room(1 + len(by_engine(rows))))
     axes = figure.subplots()
@@ -123,6 +124,15 @@ def timeline(record):
             if all(is_number(get(point, key)) for key in keys)]
 
 
+def something_happens(record):
+    """Are there enough points, and do its live or its reserved bytes grow?"""
+    points = timeline(record)
+    if len(points) < FEWEST_POINTS or not any(live for _, live, _ in points):
+        return False
+    _, *curves = zip(*points)
+    return any(max(curve) > (1 + LITTLE) * min(curve) for curve in curves)
+
+
 def events(record):
     """[(position, kind)] of what happened inside the engine: growth, copies on write."""
     return [(number(event, "position"), get(event, "kind", "event"))
@@ -132,16 +142,16 @@ def events(record):
 def plot_memory_timeline(records):
     """Live and reserved bytes over the positions of a round, with events, and the fragmentation.
 
-    Recompute keeps nothing and is left out. None without enough points.
+    Recompute keeps nothing and is left out, as are lengths of which most is there before the round
+    begins. None without any other.
     """
-    rows = fullest([r for r in records if len(timeline(r)) >= FEWEST_POINTS
-                    and any(live for _, live, _ in timeline(r))])
+    rows = fullest([record for record in records if something_happens(record)])
     if not rows:
         return None
     called = names(rows)
     kinds = sorted({kind for record in rows for _, kind in events(record)})
     figure = style.new_figure(
-        f"Memory of the KV cache over a round: {style.model(rows)}",
+        f"Memory of the KV cache over a round: {style.subject(rows)}",
         f"{style.setting(rows)}; top: reserved, thin: live; bottom: what is reserved and not live"
         + (f"; triangles: {', '.join(kinds).replace('_', ' ')}" if kinds else ""),
         rows, inside=1.7 + labels.room(len(rows)))

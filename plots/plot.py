@@ -6,30 +6,50 @@ plot.py BASE NEW --compare FILE       their comparison; FILE is what `kvmark com
                                       --format json` printed
 
 Exit code: 0; 2 where files or arguments are not what they should be; 3 where pictures could not be
-drawn, which stderr names. 1 is Python's own, for a fault of this program.
+drawn, which stderr names; 130 where it was interrupted. 1 is Python's own, for a fault of this
+program.
 """
 
-import argparse
-import os
+import signal
 import sys
+
+INTERRUPTED = 130  # the exit code
+
+
+def stop(*_):
+    """Ends this program from wherever it is, as an exception."""
+    sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":  # before the imports, which take their time
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, stop)
+
+# ruff: noqa: E402 (those above come first, and then the folder of these files)
+import argparse
+import multiprocessing
+import os
+import shutil
+import tempfile
 import textwrap
+import threading
 from collections import namedtuple
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, wait
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import style  # noqa: E402 (the folder of these files comes first)
-from break_even import plot_break_even  # noqa: E402
-from clear import SETTINGS, remove_earlier  # noqa: E402
-from comparison import plot_comparison, read_comparison  # noqa: E402
-from growth import plot_attention_time, plot_cumulative_time, plot_step_time  # noqa: E402
-from heat_map import HEAD_KEYS, plot_heat_map  # noqa: E402
-from latency import plot_latency  # noqa: E402
-from loss import plot_loss  # noqa: E402
-from memory import plot_kv_bytes, plot_memory_timeline  # noqa: E402
-from records import (  # noqa: E402
+import style
+from break_even import plot_break_even
+from clear import SETTINGS, remove_earlier
+from comparison import plot_comparison, read_comparison
+from growth import plot_attention_time, plot_cumulative_time, plot_step_time
+from heat_map import HEAD_KEYS, plot_heat_map
+from latency import plot_latency
+from loss import plot_loss
+from memory import plot_kv_bytes, plot_memory_timeline
+from records import (
     ENGINE_KEYS, LENGTH_KEYS, BadFile, counting, engine, get, group, load, machine_of)
-from steps import plot_ceiling, plot_steps  # noqa: E402
+from steps import plot_ceiling, plot_steps
 
 # apart: keys of the case in which the records of one picture may differ.
 Plot = namedtuple("Plot", "name function apart")
@@ -93,20 +113,45 @@ def settings_in_words(settings):
 
 # ---- Drawing ----
 
-def draw_one(job, folder):
+def draw_one(job, folder, aside):
     """False where the records do not support the picture."""
     figure = job.function(*job.arguments)
     if figure is None:
         return False
-    style.save(figure, folder, job.name)
+    style.save(figure, folder, job.name, aside)
     return True
+
+
+def end_with_parent():
+    """A child that draws leaves Ctrl-C to its parent, and ends when that has ended, however."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def watch():
+        multiprocessing.parent_process().join()
+        os._exit(INTERRUPTED)
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def leave(aside):
+    """Ends this program at once. The pool would wait for its work, and without children for ever."""
+    for child in multiprocessing.active_children():
+        child.kill()
+        child.join()
+    shutil.rmtree(aside)
+    os._exit(INTERRUPTED)
 
 
 def draw(jobs, folder):
     """Draws on all cores. Returns the names of the pictures, and name → error of what failed."""
-    cores = len(os.sched_getaffinity(0))
-    with ProcessPoolExecutor(max_workers=min(cores, max(1, len(jobs)))) as pool:
-        futures = [pool.submit(draw_one, job, folder) for job in jobs]
+    workers = max(1, min(len(os.sched_getaffinity(0)), len(jobs)))
+    with (tempfile.TemporaryDirectory(prefix=".drawing-", dir=folder) as aside,
+          ProcessPoolExecutor(workers, initializer=end_with_parent) as pool):
+        try:
+            futures = [pool.submit(draw_one, job, folder, aside) for job in jobs]
+            wait(futures)
+        except SystemExit:  # by stop()
+            leave(aside)
     failed = {job.name: future.exception() for job, future in zip(jobs, futures)
               if future.exception()}
     written = [job.name for job, future in zip(jobs, futures)
@@ -198,7 +243,9 @@ def run(options):
         if len(settings) > 1:
             print(f"which number is which setting: {explain(settings, folder)}")
     elif not failed:
-        say(f"{', '.join(options.runs) or options.compare}: nothing in it can be drawn")
+        say(f"{', '.join(options.runs) or options.compare}: "
+            + ("nothing in it can be drawn" if options.compare is None else
+               "no case that both runs have can be judged"))
     for name, error in failed.items():
         say(f"{name} failed: {type(error).__name__}: {error}")
     return SOME_FAILED if failed else 0

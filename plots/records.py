@@ -5,6 +5,8 @@ import math
 import os
 import sys
 
+import words
+
 
 class BadFile(Exception):
     """A file is not what it should be; the text names file, place and what was expected."""
@@ -17,7 +19,8 @@ def load(path):
     """
     if os.path.isdir(path):
         path = os.path.join(path, "records.jsonl")
-    with open(path, encoding="utf-8", errors="replace") as file:
+    # -sig: some editors put a mark at the start.
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
         lines = file.read().split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
@@ -195,10 +198,18 @@ def one_length_each(records):
 
 # ---- Engines of a picture ----
 
+def short_name(name):
+    """"int8:g32" of what lies in one piece, "paged:16/int8:g32", as on the page (comparable.cc).
+
+    No presets: "contiguous" is f32 there, and a layout to everybody else.
+    """
+    layout, _, kind = name.partition("/")
+    return words.clipped(kind if layout == "contiguous" and kind else name)
+
+
 def names(records):
-    """Engine → what it is called: its preset where all of them have one, else its own name."""
-    presets = {engine(record): get(record, "case.preset") for record in records}
-    return presets if all(presets.values()) else {name: name for name in presets}
+    """Engine → what it is called."""
+    return {engine(record): short_name(engine(record)) for record in records}
 
 
 def generic_beside(records):

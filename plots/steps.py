@@ -39,7 +39,7 @@ def plot_steps(records):
     blocks = blocks_by_context(rows)
     shown = [record for _, own in blocks for record in own]
     figure, axes, places = new_rows(
-        f"Where a decode step's time goes: {style.model(rows)}",
+        f"Where a decode step's time goes: {style.subject(rows)}",
         f"{style.setting(rows)}; means of all timed steps; beside each bar: the whole step",
         shown, [(context_heading(at, blocks), [called[engine(r)] for r in own])
                 for at, own in blocks],
@@ -98,12 +98,14 @@ def plot_ceiling(records):
     blocks = blocks_by_context(rows)
     shown = [record for _, own in blocks for record in own]
     found = [fraction(record) for record in shown]
+    beyond = any(value > 1 for value, *_ in found)
     figure, axes, places = new_rows(
-        f"Attention, of what the machine gives: {style.model(rows)}",
+        f"Attention, of what the machine gives: {style.subject(rows)}",
         f"{style.setting(rows)}; median of the rounds"
         + (", with its 95 % interval" if any(bounds for _, bounds, _ in found) else
            " (fewer than six, so without an interval)")
-        + "; above 100 %: a cache holds what is read"
+        + ("; above 100 %: the data fit into a cache, or the measurement of the ceiling was "
+           "disturbed" if beyond else "")
         + ("; hatched: of the multiply-adds, not of reading" if any(
             engine(r) == "recompute" for r in shown) else ""),
         shown, [(context_heading(at, blocks), [called[engine(r)] for r in own])

@@ -1,5 +1,6 @@
 """One look for all plots: an engine has the same colour, marker and line in every picture."""
 
+import os
 import textwrap
 import zlib
 
@@ -98,7 +99,18 @@ def order(engine):
 # ---- Words around the picture ----
 
 def model(records):
-    return get(records[0], "case.model", "unknown model")
+    return words.clipped(str(get(records[0], "case.model", "unknown model")), 30)
+
+
+def level(records):
+    return ("attention alone" if get(records[0], "case.level") == "attention"
+            else "whole steps")
+
+
+def subject(records):
+    """What a picture is of, behind its title: "seed-gqa 8:2, whole steps"."""
+    heads, kv_heads = (get(records[0], f"case.{key}", "?") for key in ("heads", "kv_heads"))
+    return f"{model(records)} {heads}:{kv_heads}, {level(records)}"
 
 
 UNUSUAL = {"pool_order": "fresh", "repeat_kv": False, "pin": False, "tokens": "forced"}
@@ -117,7 +129,7 @@ def setting(records):
     parts.append(f"batch {known('batch')}"
                  + (" (a step serves all sequences)" if sequences(records) > 1 else ""))
     parts.append(f"{known('threads')} threads on {known('device')}")
-    parts += [f"{key} {value}" for key, usual in UNUSUAL.items()
+    parts += [words.clipped(f"{key} {value}") for key, usual in UNUSUAL.items()
               if (value := case.get(key)) not in (None, usual)]
     return ", ".join(parts)
 
@@ -137,20 +149,23 @@ def of_each(records):
 
 
 def machine(records):
-    """Where and when the records were made, and how many rounds stand behind a figure."""
-    env = next((get(r, "env") for r in records if get(r, "env.compiler")), {})
+    """Where and when the records were made, and how many rounds stand behind a figure.
+
+    Of records that were made in several places: "AVX2 → AVX3_DL", in their order.
+    """
+    def every(key):
+        return " → ".join(dict.fromkeys(
+            words.clipped(str(value)) for r in records if (value := get(r, f"env.{key}"))))
+
     rounds = {number(r, "sampling.rounds") for r in records} - {None}
     days = sorted({started[:10] for r in records if (started := get(r, "env.started"))})
-    parts = [env.get("cpu") or "unknown CPU"]
-    parts += [env[key] for key in ("gpu", "simd") if env.get(key)]
-    if env.get("cores"):
-        parts.append(f"{env['cores']} cores")
+    cores, git = every("cores"), every("git")
+    parts = [every("cpu") or "unknown CPU", every("gpu"), every("simd"), cores and f"{cores} cores"]
     if rounds:
         parts.append(f"n = {words.span(rounds)} round{'' if rounds == {1} else 's'}")
-    if env.get("git"):
-        parts.append(f"kvmark {env['git']}")
+    parts.append(git and f"kvmark {git}")
     parts += [" to ".join(dict.fromkeys([days[0], days[-1]]))] if days else []
-    return " · ".join(parts)
+    return " · ".join(filter(None, parts))
 
 
 def new_figure(title, subtitle, records, inside=3.5, above=0.0):
@@ -160,18 +175,21 @@ def new_figure(title, subtitle, records, inside=3.5, above=0.0):
     """
     figure = Figure(figsize=(WIDTH, 1))
     FigureCanvasAgg(figure)
+    titles = wrapped(figure, title, TITLE, "bold")
     heading = wrapped(figure, subtitle, SUBTITLE)
     footer = wrapped(figure, machine(records), FOOTER)
     if {get(record, "case.device") for record in records} == {"cpu"}:
         footer.append(CAVEAT)
-    top = 0.52 + 0.17 * len(heading) + above
+    under = 0.28 + 0.22 * len(titles)  # inches from the top
+    top = under + 0.02 + 0.17 * len(heading) + above
     bottom = 0.7 + 0.14 * len(footer)
     height = top + inside + bottom
 
     figure.set_size_inches(WIDTH, height)
-    figure.text(LEFT, 1 - 0.3 / height, title, fontsize=TITLE, fontweight="bold")
+    for at, line in enumerate(titles):
+        figure.text(LEFT, 1 - (0.3 + 0.22 * at) / height, line, fontsize=TITLE, fontweight="bold")
     for at, line in enumerate(heading):
-        figure.text(LEFT, 1 - (0.5 + 0.17 * at) / height, line, fontsize=SUBTITLE, color=GREY)
+        figure.text(LEFT, 1 - (under + 0.17 * at) / height, line, fontsize=SUBTITLE, color=GREY)
     for at, line in enumerate(reversed(footer)):
         figure.text(LEFT, (0.1 + 0.14 * at) / height, line, fontsize=FOOTER, color=GREY)
     figure.subplots_adjust(top=1 - top / height, bottom=bottom / height)
@@ -179,11 +197,11 @@ def new_figure(title, subtitle, records, inside=3.5, above=0.0):
     return figure
 
 
-def wrapped(figure, text, size):
+def wrapped(figure, text, size, weight="normal"):
     """Lines as wide as the picture allows; how many letters that are depends on the letters."""
     for letters in range(int(1400 / size), 10, -3):  # from more than ever fit
         lines = textwrap.wrap(text, letters)
-        if width_of(figure, lines, size) <= (1 - 2 * LEFT) * WIDTH:
+        if width_of(figure, lines, size, weight) <= (1 - 2 * LEFT) * WIDTH:
             break
     return lines
 
@@ -193,12 +211,12 @@ def set_margins(figure, left=None, right=None):
     figure.subplots_adjust(left=left and left / WIDTH, right=right and 1 - right / WIDTH)
 
 
-def width_of(figure, texts, size=TEXT):
+def width_of(figure, texts, size=TEXT, weight="normal"):
     """Inches that the widest of some texts takes."""
     renderer = figure.canvas.get_renderer()
     widest = 0
     for text in set(texts):
-        artist = figure.text(0, 0, text, fontsize=size)
+        artist = figure.text(0, 0, text, fontsize=size, fontweight=weight)
         widest = max(widest, artist.get_window_extent(renderer).width)
         artist.remove()
     return widest / figure.dpi
@@ -244,12 +262,13 @@ def errors(values, intervals):
             [max(0, high - value) for value, (_, high) in zip(values, bounds)]]
 
 
-def set_beside(figure, curves):
-    """Moves curves sideways by some points, so that their intervals do not hide each other.
+def set_beside(figure, curves, step=4, most=16):
+    """Moves curves sideways, so that their intervals or markers do not hide each other.
 
-    curves: lists of artists. Call when the limits are final.
+    curves: lists of artists. step: points from one to the next, `most` from the first to the last.
+    Call when the limits are final.
     """
-    step = min(4, 16 / max(1, len(curves)))
+    step = min(step, most / max(1, len(curves)))
     for i, artists in enumerate(curves):
         inches = step * (i - (len(curves) - 1) / 2) / 72
         moved = ScaledTranslation(inches, 0, figure.dpi_scale_trans)
@@ -257,8 +276,9 @@ def set_beside(figure, curves):
             artist.set_transform(artist.get_transform() + moved)
 
 
-def save(figure, folder, name):
-    """Writes PNG and SVG."""
-    figure.savefig(f"{folder}/{name}.png")
+def save(figure, folder, name, aside):
+    """Writes PNG and SVG, first into the folder `aside`, so that no file is ever half a picture."""
     # A date in the file would make equal pictures differ.
-    figure.savefig(f"{folder}/{name}.svg", metadata={"Date": None})
+    for file, metadata in ((f"{name}.png", None), (f"{name}.svg", {"Date": None})):
+        figure.savefig(os.path.join(aside, file), metadata=metadata)
+        os.replace(os.path.join(aside, file), os.path.join(folder, file))

@@ -27,10 +27,15 @@ class TestBreakEven(PlotTest):
 
     def test_the_crossing_is_marked_where_intervals_decide(self):
         # 0.5 at 1k and 2 at 4k: in the middle on a logarithmic axis, at 2k.
-        self.assertIn("compressed: 2.00×, ahead from ≈ 2.0k",
+        self.assertIn("int8:g32: 2.00×, ahead from ≈ 2,000",
                       texts(break_even.plot_break_even(rows_of([0.5, 2]))))
-        self.assertIn("compressed: 0.500×, behind from ≈ 2.0k",
+        self.assertIn("int8:g32: 0.500×, behind from ≈ 2,000",
                       texts(break_even.plot_break_even(rows_of([2, 0.5]))))
+
+    def test_the_bar_is_explained_where_there_is_one(self):
+        for ratios, is_explained in (([0.5, 2], True), ([1.5, 2], False)):
+            shown = " ".join(texts(break_even.plot_break_even(rows_of(ratios))))
+            self.assertEqual("a bar on the line of 1" in shown, is_explained)
 
     def test_no_crossing_without_intervals_or_on_one_side(self):
         for rows in (rows_of([0.5, 2], rounds=5), rows_of([1.5, 2])):
@@ -82,7 +87,7 @@ class TestBreakEven(PlotTest):
             row["kernel"] = "generic"
         figure = break_even.plot_break_even(rows)
         self.assertEqual(len(drawn(figure.axes[0])), 1)
-        self.assertIn("left out: compressed, whose kernel is generic",
+        self.assertIn("left out: int8:g32, whose kernel is generic",
                       " ".join(texts(figure)).replace("\n", " "))
         for row in rows:
             row["kernel"] = "generic"  # alike again

@@ -30,6 +30,11 @@ class TestClear(unittest.TestCase):
         clear.remove_earlier(self.folder)
         self.assertEqual(sorted(os.listdir(self.folder)), sorted(OTHERS))
 
+    def test_folders_stay(self):
+        os.mkdir(os.path.join(self.folder, "heat_map.png"))
+        clear.remove_earlier(self.folder)
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(OTHERS + ["heat_map.png"]))
+
     def test_the_comparison_that_is_drawn_stays(self):
         clear.remove_earlier(self.folder, keep=os.path.join(self.folder, ".", "comparison.json"))
         self.assertEqual(sorted(os.listdir(self.folder)), sorted(OTHERS + ["comparison.json"]))

@@ -50,9 +50,8 @@ class TestComparison(PlotTest):
     def test_a_line_for_each_case_and_other_figures_that_changed(self):
         figure = comparison.plot_comparison(typical())
         labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
-        self.assertEqual(labels, ["contiguous/f32", "contiguous/f16", "paged:16/f32",
-                                  "contiguous/int8:g32", "contiguous/int8:g32: kv_live_bytes",
-                                  "recompute"])
+        self.assertEqual(labels, ["f32", "f16", "paged:16/f32", "int8:g32",
+                                  "int8:g32: kv_live_bytes", "recompute"])
         self.assertEqual(dots(figure), [(1.31, style.RED), (1.02, "#777777"),
                                         (1.2, style.ORANGE), (0.8, style.BLUE),
                                         (1.05, style.RED)])
@@ -95,6 +94,15 @@ class TestComparison(PlotTest):
         self.assertIn("Some CPU", " ".join(texts(figure)))
         self.check_picture(figure)
 
+    def test_the_footer_names_both_machines(self):
+        base, new = record("contiguous/f32"), record("contiguous/f32")
+        base["env"] = dict(base["env"], simd="AVX2", git="0123")
+        new["env"] = dict(new["env"], simd="AVX3", git="4567", cpu="Another CPU")
+        shown = " ".join(texts(comparison.plot_comparison(typical(), [base], [new])))
+        for part in ("Some CPU @ 2.0 GHz → Another CPU", "AVX2 → AVX3", "kvmark 0123 → 4567",
+                     "· 2 cores ·"):
+            self.assertIn(part, shown.replace("\n", " "))
+
     def test_a_change_from_nothing_has_words_but_no_dot(self):
         figure = comparison.plot_comparison(compared(case("contiguous/f32", metric(
             "worse", None, "accuracy.loss.attend_rel_rms", base=0.0, new=0.02))))
@@ -111,7 +119,7 @@ class TestComparison(PlotTest):
         cases.append(case("contiguous/f32", metric("worse", 0.3)))
         figure = comparison.plot_comparison(compared(*cases))
         labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
-        self.assertEqual((len(labels), labels[-1]), (36, "contiguous/f32"))
+        self.assertEqual((len(labels), labels[-1]), (36, "f32"))
         self.assertIn("25 more lines", " ".join(texts(figure)))
         self.check_picture(figure)
 

@@ -3,6 +3,7 @@
 import unittest
 
 import loss
+import style
 from testing import BITS, CACHES, LONG, PlotTest, over_contexts, record, texts
 
 
@@ -45,7 +46,10 @@ class TestLoss(PlotTest):
     def test_a_loss_of_zero_has_its_place(self):
         figure = loss.plot_loss([record("contiguous/f32"), record("contiguous/f16")])
         axes = figure.axes[0]
-        self.assertEqual(axes.get_yticklabels()[0].get_text(), "0")
+        self.assertEqual(axes.get_yticklabels()[0].get_text(), "no loss")
+        strip, = axes.patches
+        edges = strip.get_xy()[:, 1]
+        self.assertTrue(edges.min() < axes.get_yticks()[0] < edges.max() < 5e-4)
         zero = axes.get_yticks()[0]
         self.assertIn(zero, [line.get_ydata()[0] for line in points(figure)])
         self.assertLess(zero, 5e-4)
@@ -55,11 +59,29 @@ class TestLoss(PlotTest):
                                                                "contiguous/f16")])
         self.assertEqual(len(points(figure)), 3)
         self.assertEqual([text for text in texts(figure) if "1000 tokens/s" in text],
-                         ["contiguous 1000 tokens/s\npaged 1000 tokens/s", "fp16 1000 tokens/s"])
+                         ["f32 1000 tokens/s\npaged:16/f32 1000 tokens/s", "f16 1000 tokens/s"])
+
+    def test_engines_of_one_format_lie_beside_each_other(self):
+        figure = loss.plot_loss([record(engine) for engine in ("contiguous/f32", "paged:16/f32",
+                                                               "contiguous/f16")])
+        f32, paged, _ = points(figure)
+        at = [line.get_transform().transform((line.get_xdata()[0], line.get_ydata()[0]))[0]
+              for line in (f32, paged)]
+        self.assertGreaterEqual(at[1] - at[0], f32.get_markersize() * figure.dpi / 72 - 1e-6)
+        own = {text.get_text(): text.get_color() for text in figure.axes[0].texts}
+        both = own["f32 1000 tokens/s\npaged:16/f32 1000 tokens/s"]
+        self.assertEqual(both, style.darker(style.BLACK))
+        self.assertEqual(own["f16 1000 tokens/s"], style.darker(style.GREEN))
+
+    def test_a_rate_below_zero_is_none(self):
+        rows = [record("contiguous/f16"), record("contiguous/int8:g32")]
+        rows[0]["throughput"]["decode_tok_per_s"] = -1.5
+        self.assertIn("f16", texts(loss.plot_loss(rows)))
 
     def test_only_zeros(self):
         figure = loss.plot_loss([record("contiguous/f32")])
-        self.assertEqual([text.get_text() for text in figure.axes[0].get_yticklabels()], ["0"])
+        self.assertEqual([text.get_text() for text in figure.axes[0].get_yticklabels()],
+                         ["no loss"])
         self.check_picture(figure)
 
     def test_area_is_speed(self):
@@ -70,17 +92,17 @@ class TestLoss(PlotTest):
     def test_rates_of_a_batch(self):
         rows = [record("contiguous/f16", 64, 16, "attention", batch=4)]
         shown = " ".join(texts(loss.plot_loss(rows)))
-        self.assertIn("fp16 1000 steps/s", shown)  # a step serves all of them
+        self.assertIn("f16 1000 steps/s", shown)  # a step serves all of them
         self.assertNotIn("of all 4", shown)
         shown = " ".join(texts(loss.plot_loss([record("contiguous/f16", 64, 16, batch=4)])))
-        self.assertIn("fp16 4000 tokens/s", shown)
+        self.assertIn("f16 4000 tokens/s", shown)
         self.assertIn("area of a marker: tokens/s of all 4 sequences", shown)
         self.assertIn("after 79 positions of each sequence", shown)
 
     def test_generic_kernels_are_marked_beside_others(self):
         rows = [record("contiguous/f16"), record("contiguous/int8:g32")]
         rows[1]["kernel"] = "generic"
-        self.assertIn("compressed (generic kernel) 1000 tokens/s", texts(loss.plot_loss(rows)))
+        self.assertIn("int8:g32 (generic kernel) 1000 tokens/s", texts(loss.plot_loss(rows)))
         self.check_picture(loss.plot_loss(rows))
 
     def test_no_speed(self):
@@ -89,7 +111,7 @@ class TestLoss(PlotTest):
             row["throughput"] = None
         figure = loss.plot_loss(rows)
         self.assertNotIn("area", " ".join(texts(figure)))
-        self.assertIn("fp16", texts(figure))
+        self.assertIn("f16", texts(figure))
 
     def test_one_length_alone(self):
         figure = loss.plot_loss(over_contexts())

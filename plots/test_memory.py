@@ -36,7 +36,7 @@ class TestKvBytes(PlotTest):
         shown = texts(figure)
         self.assertIn("weights: 9 MiB", shown)
         self.assertIn("recompute: its workspace", shown)
-        self.assertIn("contiguous/int8:g32: 1.06 KiB a token", shown)
+        self.assertIn("int8:g32: 1.06 KiB a token", shown)
         self.check_picture(figure, height=5.4)
 
     def test_no_weights_at_attention_level(self):
@@ -60,7 +60,7 @@ class TestKvBytes(PlotTest):
         axes = memory.plot_kv_bytes(rows).axes[0]
         self.assertEqual(list(drawn(axes)[0].get_ydata()), [0.25, 4.0])  # 2 KiB a position
         self.assertIn("a layer", axes.get_ylabel())
-        self.assertIn("fp16: 1 KiB a token and layer", [text.get_text() for text in axes.texts])
+        self.assertIn("f16: 1 KiB a token and layer", [text.get_text() for text in axes.texts])
 
     def test_bars_are_those_of_one_length(self):
         rows = [record(engine, 96, 32) for engine in CACHES]
@@ -124,6 +124,20 @@ class TestTimeline(PlotTest):
             row["memory"]["timeline"] = points
             self.assertIsNone(memory.plot_memory_timeline([row]))
         self.assertIsNone(memory.plot_memory_timeline([record("recompute")]))
+
+    def test_a_round_in_which_little_happens_is_no_picture(self):
+        def row(live, reserved, prompt):
+            made = record("contiguous/f16", prompt)
+            made["memory"]["timeline"] = [
+                {"position": at, "live_bytes": 1000 + live * at // 8,
+                 "reserved_bytes": 2000 + reserved * at // 8} for at in range(9)]
+            return made
+        still = row(live=99, reserved=0, prompt=4096)
+        self.assertIsNone(memory.plot_memory_timeline([still]))
+        for moved in (row(live=101, reserved=0, prompt=64), row(live=0, reserved=201, prompt=64)):
+            figure = memory.plot_memory_timeline([still, moved])  # not the longest
+            self.assertEqual(list(drawn(figure.axes[0])[0].get_ydata())[-1],
+                             moved["memory"]["timeline"][-1]["reserved_bytes"] / memory.MIB)
 
     def test_robust(self):
         self.check_robust(memory.plot_memory_timeline, quickstart())

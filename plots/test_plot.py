@@ -1,17 +1,21 @@
 """The command: what it draws of a run, and what it says."""
 
 import contextlib
+import glob
 import io
 import json
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 import unittest
 from unittest import mock
 
 import plot
-from test_comparison import typical
+from test_comparison import compared, typical
 from test_heat_map import sweep
-from testing import failed, over_contexts, quickstart, record
+from testing import LONG, failed, over_contexts, quickstart, record
 
 
 def fails(rows):
@@ -185,6 +189,42 @@ class TestCommand(unittest.TestCase):
         code, names, err = self.run_plot()
         self.assertEqual((code, names), (0, []))
         self.assertIn("nothing in it can be drawn", err)
+
+    def test_a_comparison_of_nothing_is_said(self):
+        run = self.write(quickstart())
+        compared_ = self.write([compared()], name="comparison.json")
+        code, names, err = self.run_plot(run, run, "--compare", compared_)
+        self.assertEqual((code, names), (0, []))
+        self.assertIn("no case that both runs have can be judged", err)
+
+    def start_drawing(self):
+        """plot.py in a session of its own, with more pictures to draw than it has drawn."""
+        self.write([record(engine, seed=seed) for engine in LONG for seed in range(8)])
+        process = subprocess.Popen([sys.executable, plot.__file__, self.folder],
+                                   stdout=subprocess.PIPE, start_new_session=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        while not glob.glob(f"{self.folder}/plots/.drawing-*/*"):
+            self.assertIsNone(process.poll())
+        return process
+
+    def test_an_interrupt_ends_it_with_its_children_and_leaves_whole_pictures(self):
+        folder = os.path.join(self.folder, "plots")
+        for to_all in (True, False):  # Ctrl-C, or a signal to it alone
+            process = self.start_drawing()
+            (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
+            self.assertEqual(process.wait(60), plot.INTERRUPTED)
+            with self.assertRaises(ProcessLookupError):
+                os.killpg(process.pid, 0)
+            self.assertFalse(glob.glob(f"{folder}/.drawing-*"))
+            for path in glob.glob(f"{folder}/*"):
+                with open(path, "rb") as file:
+                    self.assertRegex(file.read()[-12:], rb"IEND....$|</svg>\n$", path)
+
+    def test_children_end_with_a_parent_that_is_killed(self):
+        process = self.start_drawing()
+        process.kill()
+        process.communicate(timeout=60)  # until no child has its stdout
 
     def test_a_missing_run_is_an_error(self):
         code, _, err = self.run_plot()

@@ -1,5 +1,7 @@
 """Reading and grouping."""
 
+import os
+import tempfile
 import unittest
 
 import records as reading
@@ -102,15 +104,25 @@ class TestChoice(unittest.TestCase):
         rows = [record("contiguous/f16"), record("contiguous/int8:g32")]
         rows[1]["kernel"] = "generic"
         self.assertEqual(reading.timed_names(rows), {
-            "contiguous/f16": "fp16", "contiguous/int8:g32": "compressed (generic kernel)"})
+            "contiguous/f16": "f16", "contiguous/int8:g32": "int8:g32 (generic kernel)"})
         rows[0]["kernel"] = "generic"
         self.assertEqual(reading.timed_names(rows), reading.names(rows))
 
-    def test_presets_name_engines_only_where_all_have_one(self):
-        rows = quickstart()
-        self.assertEqual(reading.names(rows)["contiguous/f16"], "fp16")
-        rows.append(record("contiguous/int4:g32"))
-        self.assertEqual(reading.names(rows)["contiguous/f16"], "contiguous/f16")
+    def test_engines_are_called_by_their_formats(self):
+        self.assertEqual(list(reading.names(quickstart()).values()),
+                         ["recompute", "f32", "paged:16/f32", "f16", "int8:g32"])
+        self.assertEqual(reading.short_name("contiguous/f16/grow:2"), "f16/grow:2")
+        self.assertEqual(reading.short_name("contiguous"), "contiguous")
+        self.assertEqual(len(reading.short_name("x" * 10000)), 60)
+
+
+class TestFile(unittest.TestCase):
+    def test_a_mark_at_the_start_is_no_damage(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "records.jsonl")
+            with open(path, "w", encoding="utf-8-sig") as file:
+                file.write('{"status": "ok"}\n{}\n')
+            self.assertEqual(reading.load(folder), [{"status": "ok"}, {}])
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ class TestSteps(PlotTest):
     def test_a_bar_for_each_engine_and_context(self):
         figure = steps.plot_steps(over_contexts(level="model"))
         self.assertEqual(len({bar.get_y() for bar in bars(figure)}), 3 * len(CACHES))
-        for heading in ("context 1k", "context 4k", "context 16k"):
+        for heading in ("context 1,024", "context 4,096", "context 16,384"):
             self.assertIn(heading, texts(figure))
         self.check_picture(figure)
 
@@ -34,7 +34,7 @@ class TestSteps(PlotTest):
         prompts = [512 * n for n in range(1, 15)]
         figure = steps.plot_steps(over_contexts(level="model", prompts=prompts))
         shown = [text for text in texts(figure) if text.startswith("context")]
-        self.assertEqual((len(shown), shown[-1]), (7, "context 7k"))
+        self.assertEqual((len(shown), shown[-1]), (7, "context 7,168"))
         self.check_picture(figure)
 
     def test_a_long_list(self):
@@ -83,6 +83,9 @@ class TestCeiling(PlotTest):
         row["work"].update({"bandwidth_fraction": 1.4, "bandwidth_fraction_ci95": [1.3, 1.6]})
         figure = steps.plot_ceiling([row])
         self.assertGreater(figure.axes[0].get_xlim()[1], 160)
+        self.assertIn("above 100 %: the data fit into a cache, or the measurement of the ceiling",
+                      " ".join(texts(figure)))
+        self.assertNotIn("above 100 %", " ".join(texts(steps.plot_ceiling(quickstart()))))
         self.check_picture(figure)
 
     def test_robust(self):

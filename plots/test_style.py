@@ -7,7 +7,7 @@ import numpy as np
 import labels
 import style
 import words
-from testing import BITS, LONG, PlotTest, quickstart, texts
+from testing import BITS, LONG, PlotTest, quickstart, record, texts
 
 
 class TestLook(unittest.TestCase):
@@ -60,6 +60,17 @@ class TestFigure(PlotTest):
         for subtitle in ("a subtitle of many words " * 12, "MEMORY 000-WWW " * 20):
             self.check_picture(style.new_figure("title", subtitle, rows))
 
+    def test_pictures_are_told_apart_by_their_titles(self):
+        self.assertEqual(style.subject([record("recompute")]), "seed-gqa 8:2, whole steps")
+        self.assertEqual(style.subject([record("recompute", level="attention", kv_heads=8)]),
+                         "seed-gqa 8:8, attention alone")
+
+    def test_names_without_end_fit(self):
+        rows = [record("x" * 10000, model="y" * 10000, tokens="z" * 10000)]
+        rows[0]["env"]["cpu"] = "w" * 10000
+        self.check_picture(style.new_figure(f"What it is: {style.subject(rows)}",
+                                            style.setting(rows), rows))
+
     def test_settings_that_are_unusual_are_named(self):
         rows = quickstart()
         self.assertNotIn("pool_order", style.setting(rows))
@@ -105,7 +116,7 @@ class TestTicks(unittest.TestCase):
         style.context_axis(axes, list(range(100, 2100, 100)))
         shown = [text.get_text() for text in axes.get_xticklabels()]
         self.assertLessEqual(len(shown), style.MOST_TICKS)
-        self.assertEqual(shown[-1], "2000")
+        self.assertEqual(shown[-1], "2,000")
 
 
 class TestLabels(PlotTest):
@@ -143,10 +154,12 @@ class TestWords(unittest.TestCase):
     def test_sizes_and_counts(self):
         self.assertEqual(words.binary(1572864), "1.5 MiB")
         self.assertEqual(words.binary(0), "0 B")
-        self.assertEqual(words.tokens(4096), "4k")
-        self.assertEqual(words.tokens(8160), "8160")
-        self.assertEqual(words.about_tokens(6400), "≈ 6.2k")
-        self.assertEqual(words.about_tokens(333), "≈ 333")
+        self.assertEqual(words.tokens(480), "480")
+        self.assertEqual(words.tokens(8160), "8,160")
+        self.assertEqual(words.about_tokens(6349), "≈ 6,300")
+        self.assertEqual(words.about_tokens(33.3), "≈ 33")
+        self.assertEqual(words.clipped("x" * 61), "x" * 59 + "…")
+        self.assertEqual(words.clipped("x" * 60), "x" * 60)
 
     def test_changes(self):
         self.assertEqual(words.signed_percent(0.0312), "+3.1 %")

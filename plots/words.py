@@ -24,15 +24,13 @@ def tick(value):
 
 
 def tokens(count):
-    """4096 → 4k, 8160 → 8160."""
-    return f"{count // 1024:g}k" if count >= 1024 and count % 1024 == 0 else f"{count:g}"
+    """8160 → 8,160."""
+    return f"{count:,.0f}"
 
 
 def about_tokens(count):
-    """Two digits: 6300 → ≈ 6.2k."""
-    if count >= 1024:
-        return f"≈ {plain(count / 1024, 2)}k"
-    return f"≈ {plain(count, 2)}"
+    """Two digits: 6349 → ≈ 6,300."""
+    return f"≈ {tokens(float(f'{count:.1e}'))}"
 
 
 def binary(count):
@@ -48,6 +46,11 @@ def signed_percent(change):
     """0.0312 → +3.1 %, −0.4 → −40 %."""
     digits = 1 if abs(change) < 0.0995 else 0
     return f"{100 * change:+.{digits}f} %".replace("-", "−")
+
+
+def clipped(text, most=60):
+    """A name that is longer than any label can be ends in dots."""
+    return text if len(text) <= most else text[:most - 1] + "…"
 
 
 def span(values):
