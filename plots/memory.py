@@ -45,7 +45,8 @@ def kv_bytes_bars(rows):
     beyond = weights is not None and weights > 1.5 * largest
     figure, axes, places = new_rows(
         f"Bytes of the KV cache: {style.subject(rows)}",
-        f"after {words.tokens(positions(rows[0]))} positions{style.of_each(rows)}, {style.setting(rows)}"
+        f"after {words.tokens(positions(rows[0]))} positions{style.of_each(rows)}, "
+        f"{style.setting(rows)}"
         + (f"; the model's weights take {words.binary(weights)}, "
            f"{words.plain(weights / largest, 2)} times the longest bar" if beyond else "")
         + machine_words(rows),

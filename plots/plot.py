@@ -134,7 +134,7 @@ def end_with_parent():
 
 
 def leave(aside):
-    """Ends this program at once. The pool would wait for its work, and without children for ever."""
+    """Ends this program at once. The pool would wait for its work; without children, for ever."""
     for child in multiprocessing.active_children():
         child.kill()
         child.join()
