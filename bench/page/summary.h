@@ -1,20 +1,13 @@
 // What records say in sentences, for a reader who never saw the program.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "bench/compare/comparison.h"
+#include "bench/page/sentence.h"
 #include "bench/report/report.h"
 
 namespace kvmark {
-
-struct Sentence {
-  // undecided: the rows cannot tell, and the sentence says why.
-  enum class Kind { fact, undecided, warning };
-  Kind kind = Kind::fact;
-  std::string text;
-};
 
 // Some eight sentences at most, the most useful first; of several settings each is about the one
 // with most rows that has something to say. Bytes a token and the speed at the longest context,
