@@ -128,7 +128,8 @@ kvmark.answer = (() => {
       return "the intervals overlap";
     if (!near.every((row) => sameTurn(row, first))) return "not measured side by side";
     const rounds = Math.min(...[first, ...near].map((row) => row.rounds ?? 1));
-    return `${plural(rounds, "round")} without an interval`;
+    return rounds < data.limits.interval_rounds ? `${plural(rounds, "round")} without an interval`
+                                                : "this figure has no interval";
   }
 
   // ---- Bytes ----

@@ -36,8 +36,7 @@ std::vector<Figure> all_figures() {
 
 constexpr std::string_view kChoices[] = {"latency.", "throughput.", "accuracy.loss."};
 constexpr std::string_view kFurtherChoices[] = {"memory.kv_bits_per_element",
-                                                "memory.peak_rss_bytes", "work.bandwidth_fraction",
-                                                "work.flop_fraction"};
+                                                "work.bandwidth_fraction", "work.flop_fraction"};
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 #include "bench/page/summary.h"
 #include "bench/record/environment.h"
 #include "bench/record/metrics.h"
+#include "bench/record/stats.h"
 #include "bench/report/doubts.h"
 #include "bench/report/format.h"
 #include "bench/report/growth.h"
@@ -238,6 +239,7 @@ Json page_data(const PageContent& content) {
             {"settings", settings_json(content.rows)},
             {"limits",
              {{"growth_tokens", kGrowthTokens},
+              {"interval_rounds", kIntervalSamples},
               {"same_as_f32", kSameAsF32},
               {"far", kFar},
               {"same_speed", kSameSpeed}}},

@@ -141,9 +141,11 @@ TEST(PageData, StepsOfARoundHaveNoIntervalOfTheirOwn) {
 
 TEST(PageData, LimitsAreThoseOfTheSummary) {
   const Json data = data_of(quickstart());
-  EXPECT_EQ(
-      data["limits"],
-      Json({{"growth_tokens", 64}, {"same_as_f32", 1e-5}, {"far", 2.0}, {"same_speed", 0.01}}));
+  EXPECT_EQ(data["limits"], Json({{"growth_tokens", 64},
+                                  {"interval_rounds", 6},
+                                  {"same_as_f32", 1e-5},
+                                  {"far", 2.0},
+                                  {"same_speed", 0.01}}));
   EXPECT_EQ(data["step_times"][0], "latency.tpot_ms.p50");
   EXPECT_EQ(data["losses"][0], "accuracy.loss.kld_mean");
   EXPECT_EQ(data["length_keys"], Json({"prompt_len", "gen_len", "seq_len", "max_seq_len"}));

@@ -302,9 +302,10 @@ kvmark.questions = (() => {
   }
 
   function showAnswer(lead, {lines = [], engines = [], note} = {}) {
-    const use = el("code", {}, `--engine ${engines.join(",")}`);
+    const use = el("code", {}, `kvmark run PLAN --engine ${engines.join(",")}`);
+    const purpose = engines.length > 1 ? "To measure them again" : "To use it";
     refill(byId("answer"), el("p", {}, lead), ...(lines.length === 0 ? [] : [
-      el("dl", {}, ...lines.map(([term, words]) => line(term, words)), line("To use it", use)),
+      el("dl", {}, ...lines.map(([term, words]) => line(term, words)), line(purpose, use)),
       el("p", {class: "muted"}, note)
     ]));
   }

@@ -50,7 +50,7 @@ kvmark.ranking = (() => {
     const needed = bytesOf(row);
     if (needed === undefined) return "its memory is not known";
     if (needed <= budget) return null;
-    return `does not fit: ${bytes(needed)}, ${bytes(needed - budget)} too much`;
+    return `does not fit: ${bytes(needed - budget)} more than the budget, ${bytes(needed)} in all`;
   }
 
   // What depends on how well the kernel is written, and not on the format alone.

@@ -256,19 +256,23 @@ std::optional<Sentence> payoff_sentence(const ComparableRows& group) {
   if (names.empty()) return std::nullopt;
   const auto place = [&](int64_t first) {
     if (first == 0) return std::string("at all of them");
-    if (first == point.context) return fmt::format("at {} tokens alone", grouped(first));
-    return fmt::format("from {} tokens on", grouped(first));
+    return first == point.context ? fmt::format("at {} alone", grouped(first))
+                                  : fmt::format("from {} on", grouped(first));
   };
   Texts parts;
   for (const auto& [first, engines] : names) {
-    parts.push_back(fmt::format("{} {}", place(first), fmt::join(engines, ", ")));
+    const std::string verb = !parts.empty()        ? ""
+                             : engines.size() == 1 ? " is faster than "
+                                                   : " are faster than ";
+    parts.push_back(fmt::format("{}{} {}", fmt::join(engines, ", "),
+                                verb.empty() ? "" : verb + baseline_name(group, point),
+                                place(first)));
   }
-  return Sentence{
-      Kind::fact,
-      in_setting(timed_setting(group, point),
-                 fmt::format("Of the contexts measured, {} to {} tokens, faster than {}: {}.",
-                             grouped(group.points.front().context), grouped(point.context),
-                             baseline_name(group, point), fmt::join(parts, "; ")))};
+  return Sentence{Kind::fact,
+                  in_setting(timed_setting(group, point),
+                             fmt::format("Of the contexts measured, {} to {} tokens, {}.",
+                                         grouped(group.points.front().context),
+                                         grouped(point.context), fmt::join(parts, "; ")))};
 }
 
 // The longest run that both made.

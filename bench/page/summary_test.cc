@@ -235,8 +235,8 @@ TEST(Summary, AFormatPaysFromTheContextFromWhichItStaysFaster) {
   }
   EXPECT_THAT(
       texts_of(records, kFact),
-      Contains("Of the contexts measured, 1,024 to 8,192 tokens, faster than f16: at all of "
-               "them int4:g32; from 4,096 tokens on int8:g32."));
+      Contains("Of the contexts measured, 1,024 to 8,192 tokens, int4:g32 is faster than f16 at "
+               "all of them; int8:g32 from 4,096 on."));
 }
 
 TEST(Summary, AContextCountsWhereAllItsRunsAreFaster) {
@@ -250,7 +250,7 @@ TEST(Summary, AContextCountsWhereAllItsRunsAreFaster) {
       records[i]["case"]["gen_len"] = generated;
     }
   }
-  EXPECT_THAT(all_of(records), HasSubstr("faster than f16: from 4,096 tokens on int8:g32."));
+  EXPECT_THAT(all_of(records), HasSubstr("int8:g32 is faster than f16 from 4,096 on."));
 }
 
 TEST(Summary, WhatIsNotFasterAtTheLongestContextDoesNotPay) {
@@ -264,7 +264,7 @@ TEST(Summary, OneContextIsNotFromThereOn) {
   const std::vector<Json> records = {
       timed("contiguous/f16", 1024, about(10)), timed("contiguous/int8:g32", 1024, about(10)),
       timed("contiguous/f16", 4096, about(10)), timed("contiguous/int8:g32", 4096, about(5))};
-  EXPECT_THAT(all_of(records), HasSubstr("faster than f16: at 4,096 tokens alone int8:g32."));
+  EXPECT_THAT(all_of(records), HasSubstr("int8:g32 is faster than f16 at 4,096 alone."));
 }
 
 TEST(Summary, OneContextIsNoCurve) {
@@ -283,7 +283,7 @@ TEST(Summary, LayersMayKeepTheWorkingSetConstant) {
       records.push_back(std::move(record));
     }
   }
-  EXPECT_THAT(all_of(records), HasSubstr("faster than f16: at all of them int8:g32."));
+  EXPECT_THAT(all_of(records), HasSubstr("int8:g32 is faster than f16 at all of them."));
 }
 
 // ---- Loss ----

@@ -121,7 +121,7 @@ def page(**changes):
         "groups": [{"heading": "made-up · level model · batch 1"},
                    {"heading": "made-up · level model · batch 4"}],
         "rows": rows(), "comparison": None,
-        "limits": {"growth_tokens": 64, "same_as_f32": 1e-5, "far": 2, "same_speed": 0.01},
+        "limits": {"growth_tokens": 64, "interval_rounds": 6, "same_as_f32": 1e-5, "far": 2, "same_speed": 0.01},
         "step_times": ["latency.tpot_ms.p50", "throughput.decode_tok_per_s"],
         "losses": LOSSES, "length_keys": ["prompt_len", "gen_len", "seq_len", "max_seq_len"],
         **changes,

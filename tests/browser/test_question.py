@@ -37,7 +37,8 @@ class QuestionTest(PageTest):
         self.assertEqual(self.lines()["Memory"], "110 MiB, 92 % of the budget: 10 MiB for the "
                                                  "KV cache, 100 MiB of weights")
         self.assertEqual(len(self.ranking()), 2)
-        self.assertIn("does not fit: 133 MiB, 13 MiB too much", self.find("#not-ranked").text)
+        self.assertIn("does not fit: 13 MiB more than the budget, 133 MiB in all",
+                      self.find("#not-ranked").text)
         self.type_into("#ask-budget", "111")
         self.assertEqual(self.lead(), "Only int4:g32 in one piece (contiguous/int4:g32) fits into "
                                       "111 MiB.")
@@ -148,10 +149,12 @@ class QuestionTest(PageTest):
         self.assertIn("Not decided between", self.lead())
 
     def test_how_to_use_it(self):
-        self.assertEqual(self.texts("#answer dd code"), ["--engine contiguous/int4:g32"])
+        self.assertEqual(self.texts("#answer dd code"),
+                         ["kvmark run PLAN --engine contiguous/int4:g32"])
         rows = [row for row in made_up.rows() if row["context"] == 1024 and row["format"] == "f32"]
         self.open(assembled(made_up.page(rows=rows)))  # not decided
-        self.assertEqual(self.texts("#answer dd code"), ["--engine contiguous/f32,paged:16/f32"])
+        self.assertEqual(self.texts("#answer dd code"),
+                         ["kvmark run PLAN --engine contiguous/f32,paged:16/f32"])
 
     def test_who_is_slower_round_by_round_is_not_first(self):
         """Medians of different rounds may say the contrary."""
