@@ -89,7 +89,8 @@ class ChartTest(PageTest):
             row["cumulative"] = row["cumulative"] if i % 2 == 0 else None
         self.open(assembled(made_up.page(rows=rows, groups=[
             {"heading": "attention"}, {"heading": "whole steps"}])))
-        self.assertIn('"level","model"', self.js("return document.getElementById('ask-setting').value"))
+        self.assertIn('"level","model"',
+                      self.js("return document.getElementById('ask-setting').value"))
         self.assertEqual(self.js("return document.getElementById('chart-group').value"), "1")
         self.assertEqual(self.find("#chart-title").text, "TPOT p50 against context")
 

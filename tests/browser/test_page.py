@@ -79,7 +79,8 @@ class HeadAndFootTest(PageTest):
                            ("number(12345.6)", "12346"), ("number(0.00012345)", "1.234e-4"),
                            ("number(NaN)", "—"), ("bytes(1536)", "1.5 KiB"),
                            ("bytes(123456789)", "118 MiB"), ("bytes(3 * 2 ** 30)", "3 GiB"),
-                           ("bytes(2.001 * 2 ** 20)", "2 MiB"), ("bytes(127.96 * 2 ** 20)", "128 MiB"),
+                           ("bytes(2.001 * 2 ** 20)", "2 MiB"),
+                           ("bytes(127.96 * 2 ** 20)", "128 MiB"),
                            ("bytes(undefined)", "—"), ("rough(0.04682)", "0.047"),
                            ("rough(4.682)", "4.7"), ("rough(4)", "4.0"), ("rough(99.7)", "100"),
                            *((f"losses.figure('accuracy.loss.top1_agreement', {part})", said)

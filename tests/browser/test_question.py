@@ -79,7 +79,8 @@ class QuestionTest(PageTest):
     def test_what_is_no_budget(self):
         for typed, said in (("two", "must be a number"), ("1e3", "must be a number"),
                             ("2GB", "the unit stands beside"), ("1.5 GiB", "the unit stands"),
-                            ("512MiB", "the unit stands beside"), ("1,024", "without a comma"), ("1,5", "without a comma"),
+                            ("512MiB", "the unit stands beside"),
+                            ("1,024", "without a comma"), ("1,5", "without a comma"),
                             ("0", "more than 0"), ("-2", "more than 0")):
             self.type_into("#ask-budget", typed)
             self.assertIn(said, self.answer(), typed)
