@@ -38,11 +38,6 @@ constexpr std::string_view kSilentKeys[] = {"engine",    "preset",      "kv_head
 constexpr std::string_view kStepKeys[] = {"layers", "d_model", "ffn",
                                           "vocab",  "weights", "context"};
 
-template <typename Keys>
-bool is_one_of(std::string_view key, const Keys& keys) {
-  return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
-}
-
 // A setting of a flat case in words; "" where it says nothing to a reader, or is the usual one.
 std::string setting_words(const Json& flat, const std::string& key) {
   const auto text = [&](const char* name) { return text_of(flat.value(name, Json())); };

@@ -22,8 +22,7 @@ std::vector<Figure> all_figures() {
     const std::string path(field.path);
     if (field.type == RecordFieldType::summary) {
       const std::string title(field.title);
-      const bool is_pooled =
-          std::find(std::begin(kPooled), std::end(kPooled), path) != std::end(kPooled);
+      const bool is_pooled = is_one_of(path, kPooled);
       figures.push_back({&field, path + ".p50", title + " p50", is_pooled ? "" : path + ".p50_ci95",
                          path + ".n"});
       figures.push_back({&field, path + ".p99", title + " p99", "", path + ".n"});
@@ -51,8 +50,7 @@ bool Figure::is_choice() const {
   return field->better != Better::none &&
          (field->gate != Gate::shown ||
           std::any_of(std::begin(kChoices), std::end(kChoices), begins) ||
-          std::find(std::begin(kFurtherChoices), std::end(kFurtherChoices), field->path) !=
-              std::end(kFurtherChoices));
+          is_one_of(field->path, kFurtherChoices));
 }
 
 std::vector<Figure> figures_of(Records rows) {

@@ -71,11 +71,6 @@ constexpr std::string_view kHeadingKeys[] = {"model",   "family", "level",    "w
 // What usually goes with the model's name: of interest where one model has several.
 constexpr std::string_view kModelKeys[] = {"ffn", "vocab", "context"};
 
-template <typename Keys>
-bool is_one_of(std::string_view key, const Keys& keys) {
-  return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
-}
-
 // Equal for the rows of one section.
 std::string section_key(const Json& record) {
   return rest_of_case(record, {std::begin(kLengthKeys), std::end(kLengthKeys)});

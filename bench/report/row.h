@@ -1,8 +1,10 @@
 // What the report says about one record.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -67,6 +69,11 @@ std::string engine_format(const nlohmann::ordered_json& record);
 // Keys of a case that say how long its rows are.
 inline constexpr std::array<std::string_view, 4> kLengthKeys = {"prompt_len", "gen_len", "seq_len",
                                                                 "max_seq_len"};
+// Is the key of a case in that list?
+template <typename Keys>
+bool is_one_of(std::string_view key, const Keys& keys) {
+  return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
+}
 // The case without its engine, what goes with that, and `keys`, as text: equal for rows that are
 // equal otherwise.
 std::string rest_of_case(const nlohmann::ordered_json& record,

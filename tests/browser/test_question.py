@@ -317,7 +317,6 @@ class QuestionTest(PageTest):
                  "is the fastest at the prompt"),
                 ("throughput.decode_tok_per_s", "decode", "bigger", "is the fastest"),
                 ("memory.kv_live_bytes", "KV live", "smaller", "is the smallest"),
-                ("memory.peak_rss_bytes", "peak RSS", "smaller", "has the smallest process"),
                 ("accuracy.loss.top1_agreement", "top-1", "bigger", "agrees with f32 most often"),
                 ("accuracy.loss.kld_mean", "KLD", "smaller", "loses least"),
                 ("accuracy.loss.attend_rel_rms", "attention error", "smaller", "loses least"),
